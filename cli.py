@@ -1,0 +1,5 @@
+import sys
+
+from tlxviz.commands import main
+
+sys.exit(main())

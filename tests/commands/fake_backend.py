@@ -1,0 +1,65 @@
+"""A backend that runs a script with no simulator, and records what the test says."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tlxviz.devices import Device, load_device
+from tlxviz.trace import LaunchTrace, Trace
+
+
+class FakeRecorder:
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.options = options
+        self.trace = Trace()
+
+    def execute(self, launch: Any) -> None:
+        """Takes a recorded launch for a launch; an exception instead of one is raised after it is recorded."""
+        made, error = launch
+        if self.options["kernels"](made.kernel):
+            self.trace.launches.append(made)
+        if error is not None:
+            raise error
+
+
+class FakeBackend:
+    """Its scripts find a function `launch` that executes the next one of `launches`."""
+
+    def __init__(
+        self,
+        launches: Sequence[LaunchTrace | tuple[LaunchTrace, BaseException]] = (),
+        before: Callable[[], None] | None = None,
+    ) -> None:
+        self.launches = [each if isinstance(each, tuple) else (each, None) for each in launches]
+        self.options: dict[str, Any] = {}
+        self.device: Device | None = None
+        self.before = before
+
+    def known_devices(self) -> list[str]:
+        return ["h100", "h200"]
+
+    def load_device(self, name: str) -> Device:
+        self.device = load_device(name)
+        return self.device
+
+    def make_recorder(self, device: Device, **options: Any) -> FakeRecorder:
+        self.options = options
+        return FakeRecorder(options)
+
+    def run_script(self, path: Path, argv: Sequence[str], device: Device, execute: Callable[[Any], None]) -> int:
+        launches = iter(self.launches)
+        if self.before is not None:
+            self.before()
+        old = sys.argv
+        sys.argv = [str(path), *argv]
+        try:
+            runpy.run_path(str(path), {"launch": lambda: execute(next(launches))}, "__main__")
+        except SystemExit as end:
+            return int(end.code or 0)
+        finally:
+            sys.argv = old
+        return 0

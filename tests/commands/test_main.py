@@ -1,0 +1,72 @@
+"""The program's surface: verbs, help, errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tlxviz import __version__
+from tlxviz.commands import main
+
+_IMPORTS = """
+import sys
+from tlxviz.commands import main
+status = main(sys.argv[1:])
+heavy = {"torch", "triton", "textual", "numpy", "rich"} & set(sys.modules)
+sys.exit(f"imported {heavy}" if heavy else status)
+"""
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"], ["report", "--help"]])
+def test_help_imports_nothing_heavy(words: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-c", _IMPORTS, *words], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("program", [["-m", "tlxviz"], ["cli.py"]])
+def test_the_program_starts(program: list[str], pytestconfig: pytest.Config) -> None:
+    command = [sys.executable, *program, "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=pytestconfig.rootpath)
+    assert (done.returncode, done.stdout) == (0, f"tlxviz {__version__}\n")
+
+
+def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert "run a script and record its kernels" in out
+    assert "print the summary of a trace" in out
+    assert "exit status" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ([], "no command given. Commands: run, report."),
+        (["rnu"], "'rnu' is not a command. Did you mean 'tlxviz run'?"),
+        (["xyzzy"], "'xyzzy' is not a command. Commands: run, report."),
+        (["foo.py", "--m", "4"], "'foo.py' is not a command. Did you mean 'tlxviz run foo.py'?"),
+        (["foo.tlxtrace"], "'foo.tlxtrace' is not a command. Did you mean 'tlxviz report foo.tlxtrace'?"),
+        (["--nonsense"], "Try 'tlxviz --help'."),
+        (["run"], "the following arguments are required: script.py"),
+        (["run", "--nonsense", "x.py"], "Try 'tlxviz run --help'."),
+        (["run", "--values", "maybe", "x.py"], "invalid choice: 'maybe'"),
+        (["run", "--ctas", "3:1", "x.py"], "'3:1' names no CTAs: write 0, or 0,1,132, or 0:4 for 0 to 3"),
+        (["run", "--launch", "-1", "x.py"], "'-1' is no launch"),
+        (["run", "--device", "sim:b900", "x.py"], "there is no device 'sim:b900'. Devices: auto, sim:h100, sim:h200."),
+        (["report"], "the following arguments are required: TRACE"),
+    ],
+)
+def test_wrong_usage_is_one_message(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("tlxviz: error: ")
+    assert says in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_a_gpu_cannot_be_recorded_yet(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--device", "cuda", "x.py"]) == 3
+    assert "not supported yet" in capsys.readouterr().err

@@ -1,0 +1,271 @@
+"""What a launch is described as."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tlxviz._errors import TlxvizError
+from tlxviz.devices.model import Device
+from tlxviz.launch.model import HostDescriptor, Launch
+from tlxviz.launch.parameters import parameter_names
+from tlxviz.launch.script import run_script
+
+Runner = Callable[..., Any]
+Writer = Callable[..., Path]
+
+MANY = """
+@triton.jit
+def many(p, i, f, flag, one, nothing, big, default, C: tl.constexpr, D: tl.constexpr = 7):
+    value = tl.load(p) + i + f * default + big + one + C + D
+    if nothing is None:
+        value += 1.0
+    tl.store(p, tl.where(flag, value, 0.0))
+"""
+
+
+def values(launch: Launch) -> dict[str, object]:
+    return dict(launch.parameters)
+
+
+def test_tensors_scalars_and_constants(run: Runner):
+    body = MANY + "many[(1,)](x, 5, 2.5, True, 1, None, 2**40, 3.0, 11)\n"
+    [launch] = run(body).launches
+    assert [name for name, _ in launch.parameters] == ["p", "i", "f", "flag", "big", "default"]
+    found = values(launch)
+    assert isinstance(found["p"], torch.Tensor)
+    assert (found["i"], found["f"], found["flag"], found["big"], found["default"]) == (5, 2.5, True, 2**40, 3.0)
+    assert launch.arguments["one"] == 1
+    assert launch.arguments["nothing"] is None
+    assert (launch.arguments["C"], launch.arguments["D"]) == (11, 7)
+
+
+def test_arguments_by_name_and_defaults(run: Runner):
+    body = """
+        @triton.jit
+        def scaled(p, factor=2.0, offset: int = 3, BLOCK: tl.constexpr = 64):
+            at = tl.arange(0, BLOCK)
+            tl.store(p + at, tl.load(p + at) * factor + offset)
+
+        scaled[(1,)](p=x)
+        scaled[(1,)](x, offset=9, num_warps=8)
+    """
+    first, second = run(body).launches
+    assert {"factor": 2.0, "offset": 3}.items() <= values(first).items()
+    assert values(second)["offset"] == 9
+    assert 'ttg.num-warps" = 4' in first.ttgir
+    assert 'ttg.num-warps" = 8' in second.ttgir
+
+
+def test_host_descriptors_bring_their_shapes_and_strides(run: Runner):
+    body = """
+        from triton.tools.tensor_descriptor import TensorDescriptor
+
+        @triton.jit
+        def copy(source, target, rows, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+            row = tl.program_id(0) * ROWS
+            target.store([row, 0], source.load([row, 0]))
+
+        a = torch.zeros(96, 64, device="cuda", dtype=torch.float16)
+        b = torch.zeros(96, 128, device="cuda", dtype=torch.float16)[:, :64]
+        source = TensorDescriptor.from_tensor(a, [32, 64])
+        target = TensorDescriptor(b, [90, 64], [128, 1], [32, 64], padding="nan")
+        copy[(3,)](source, target, 96, 32, 64)
+    """
+    [launch] = run(body).launches
+    names = [name for name, _ in launch.parameters]
+    parts = [".shape.0", ".shape.1", ".stride.0", ".stride.1"]
+    expected = ["source", *("source" + part for part in parts), "target", *("target" + part for part in parts)]
+    assert names == [*expected, "rows"] or names == expected  # `rows` is unused, but stays a parameter in some versions
+    source, target = values(launch)["source"], values(launch)["target"]
+    assert isinstance(source, HostDescriptor)
+    assert isinstance(target, HostDescriptor)
+    assert (source.shape, source.strides, source.block, source.padding) == ((96, 64), (64, 1), (32, 64), "zero")
+    assert (target.shape, target.strides, target.padding) == ((90, 64), (128, 1), "nan")
+    assert [values(launch)["target" + part] for part in parts] == [90, 64, 128, 1]
+
+
+def test_tuples_are_flattened(run: Runner):
+    body = """
+        @triton.jit
+        def strided(pair, strides, BLOCK: tl.constexpr):
+            at = tl.arange(0, BLOCK)
+            tl.store(pair[1] + at * strides[1], tl.load(pair[0] + at * strides[0]))
+
+        strided[(1,)]((x, out), (1, 3), BLOCK=32)
+    """
+    [launch] = run(body).launches
+    assert [type(value) for _, value in launch.parameters] == [torch.Tensor, torch.Tensor, int]
+    assert launch.parameters[2][1] == 3
+
+
+def test_the_tensor_handed_on_is_the_scripts_own_memory(write: Writer, device: Device):
+    def fill(launch: Launch) -> None:
+        dict(launch.parameters)["out_ptr"].copy_(torch.full((1000,), 2.0))
+
+    script = write("""
+        out.requires_grad_()
+        add[(4,)](x, y, out, 1000, BLOCK=256)
+        assert torch.equal(out, x + y)
+    """)
+    assert run_script(script, [], device, fill) == 0
+
+
+@pytest.mark.parametrize(
+    ("grid", "expected"),
+    [("(4,)", (4, 1, 1)), ("[2, 3]", (2, 3, 1)), ("lambda meta: (triton.cdiv(1000, meta['BLOCK']),)", (4, 1, 1))],
+)
+def test_grids_are_padded(run: Runner, grid: str, expected: tuple[int, int, int]):
+    [launch] = run(f"add[{grid}](x, y, out, 1000, BLOCK=256)").launches
+    assert launch.grid == expected
+
+
+def test_an_empty_grid_launches_nothing(run: Runner):
+    assert run("add[(0,)](x, y, out, 1000, BLOCK=256)").launches == []
+
+
+def test_two_kernels_and_one_of_them_twice(run: Runner):
+    body = (
+        MANY
+        + """
+for _ in range(2):
+    add[(4,)](x, y, out, 1000, BLOCK=256)
+many[(1,)](x, 5, 2.5, True, 1, None, 2, 3.0, 11)
+"""
+    )
+    launches = run(body).launches
+    assert [launch.kernel for launch in launches] == ["add", "add", "many"]
+    assert launches[0].compile_seconds > 0
+    assert launches[1].compile_seconds == 0
+    assert launches[0].ttgir == launches[1].ttgir
+
+
+def test_what_is_known_about_the_kernel(run: Runner):
+    [launch] = run("add[(4,)](x, y, out, 1000, BLOCK=256, num_warps=2, num_stages=5)").launches
+    assert launch.source.startswith("@triton.jit\ndef add(")
+    assert Path(launch.source_file).name == "script.py"
+    assert launch.source_line == 6
+    assert launch.metadata["num_warps"] == 2
+    assert launch.metadata["num_stages"] == 5
+    assert launch.metadata["shared"] == 0
+    assert launch.metadata["target"] == {"backend": "cuda", "arch": 90, "warp_size": 32}
+    assert "torch" in launch.versions
+
+
+def test_hooks_run_before_the_arguments_are_bound(run: Runner):
+    body = """
+        def hook(*args, **kwargs):
+            args[0].fill_(42.0)
+
+        add.add_pre_run_hook(hook)
+        add[(4,)](x, y, out, 1000, BLOCK=256)
+        assert x[0] == 42
+    """
+    assert len(run(body).launches) == 1
+
+
+def test_warmup_compiles_without_a_launch_and_its_result_can_be_launched(run: Runner):
+    body = """
+        kernel = add.warmup(x, y, out, 1000, BLOCK=256, grid=(1,))
+        kernel._init_handles()
+        assert kernel.n_regs > 0 and kernel.metadata.shared == 0
+        kernel[(4, 1, 1)](x, y, out, 1000, 256)
+        kernel[(2, 1, 1)](x, y, out, 1000)
+    """
+    first, second = run(body).launches
+    assert (first.grid, second.grid) == ((4, 1, 1), (2, 1, 1))
+    assert values(first)["n"] == 1000
+    assert values(first)["x_ptr"].shape == (1000,)
+
+
+def test_the_first_configuration_stands_in_for_tuning(run: Runner):
+    body = """
+        def prune(configs, named_args, **kwargs):
+            return configs[1:]
+
+        def before(nargs):
+            nargs["out_ptr"].fill_(5.0)
+
+        configs = [triton.Config({"BLOCK": b}, num_warps=w, pre_hook=before) for b, w in ((64, 1), (128, 2), (256, 4))]
+        options = {"key": ["n"], "reset_to_zero": ["x_ptr"], "prune_configs_by": {"early_config_prune": prune}}
+        add = triton.autotune(configs, **options)(add)
+        add[lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)](x, y, out, 1000)
+        assert add.best_config.kwargs == {"BLOCK": 128}
+        assert out[0] == 5 and x[0] == 0
+    """
+    [launch] = run(body).launches
+    assert launch.grid == (8, 1, 1)
+    assert launch.arguments["BLOCK"] == 128
+
+
+def test_kernels_of_an_imported_module_are_compiled_for_the_device_at_hand(write: Writer, device: Device):
+    launches: list[Launch] = []
+    write("", name="module_with_kernel.py")
+    script = write("import module_with_kernel as m\nm.add[(4,)](m.x, m.y, m.out, 1000, BLOCK=256)\n", prelude="")
+    run_script(script, [], device, launches.append)
+    run_script(script, [], replace(device, capability=(10, 0)), launches.append)
+    assert [launch.metadata["target"]["arch"] for launch in launches] == [90, 100]
+    assert all(launch.compile_seconds > 0 for launch in launches)
+
+
+def test_torch_function_modes_are_off_while_a_launch_is_executed(write: Writer, device: Device):
+    seen: list[str] = []
+    script = write("""
+        from torch.overrides import TorchFunctionMode
+
+        class Mine(TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                assert func is not torch.Tensor.dot
+                return func(*args, **(kwargs or {}))
+
+        with Mine():
+            add[(4,)](x, y, out, 1000, BLOCK=256)
+            assert x.device.type == "cuda"
+    """)
+
+    def execute(launch: Launch) -> None:
+        tensor = dict(launch.parameters)["x_ptr"]
+        seen.append(tensor.device.type)
+        tensor.dot(tensor)
+
+    run_script(script, [], device, execute)
+    assert seen == ["cpu"]
+
+
+def test_a_pointer_that_is_no_tensor_is_refused(run: Runner):
+    body = """
+        class Pointer:
+            dtype = torch.float32
+            def data_ptr(self):
+                return 4096
+
+        add[(4,)](Pointer(), y, out, 1000, BLOCK=256)
+    """
+    with pytest.raises(TlxvizError, match="pointer as Pointer"):
+        run(body)
+
+
+def test_reinterpreted_tensors(run: Runner):
+    body = """
+        octets = torch.zeros(1000, device="cuda", dtype=torch.int8)
+        add[(4,)](triton.reinterpret(octets, tl.float8e5), y, out, 1000, BLOCK=256)
+    """
+    [launch] = run(body).launches
+    assert values(launch)["x_ptr"].dtype == torch.float8_e5m2
+
+
+def test_names_of_parameters_in_ttgir():
+    text = (
+        "module {\n  tt.func private @helper(%a: i32) { }\n  tt.func public @k(%x: !tt.ptr<f32> "
+        '{tt.divisibility = 16 : i32} loc("x(%y: i32"(#loc)), %d.shape.0: i32 loc(fused<"a">["b"])) attributes '
+        "{noinline = false} {\n %c = arith.constant 1 : i32\n"
+    )
+    assert parameter_names(text) == ["x", "d.shape.0"]
+    assert parameter_names("tt.func public @k() {\n%a: i32\n") == []
+    with pytest.raises(TlxvizError, match="no public function"):
+        parameter_names("module {}")

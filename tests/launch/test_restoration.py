@@ -1,0 +1,100 @@
+"""What running a script patches is as it was afterwards, however the script ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.overrides import _len_torch_function_stack
+from torch.utils._device import DeviceContext
+from triton import knobs
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.driver import driver
+from triton.runtime.jit import JITFunction
+
+from tlxviz.launch.script import ScriptError
+
+Runner = Callable[..., Any]
+
+
+def surroundings() -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "run": JITFunction.run,
+        "tuner": Autotuner.run,
+        "driver": vars(driver).get("_active"),
+        "dispatcher": vars(knobs.nvidia).get("use_triton_dispatcher"),
+        "generator": torch.Generator,
+        "version": torch.version.cuda,
+        "context": DeviceContext.__init__,
+        "default": torch.get_default_device(),
+        "modes": _len_torch_function_stack(),
+        "argv": list(sys.argv),
+        "path": list(sys.path),
+        "main": sys.modules["__main__"],
+    }
+    for module in (torch.cuda, torch.accelerator):
+        found |= {f"{module.__name__}.{name}": value for name, value in vars(module).items() if name[:2] != "__"}
+    return found
+
+
+@pytest.fixture(autouse=True)
+def untouched():
+    before = surroundings()
+    yield
+    after = surroundings()
+    changed = [name for name, value in before.items() if after.get(name) is not value and after.get(name) != value]
+    assert changed == []
+
+
+LAUNCH = "add[(4,)](x, y, out, 1000, BLOCK=256)\n"
+
+
+def test_after_success(run: Runner):
+    assert len(run(LAUNCH).launches) == 1
+
+
+def test_after_an_error_of_the_script(run: Runner):
+    with pytest.raises(ScriptError, match="ZeroDivisionError"):
+        run(LAUNCH + "1 / 0\n")
+
+
+def test_after_a_kernel_that_does_not_compile(run: Runner):
+    with pytest.raises(ScriptError, match="does not compile"):
+        run("add[(4,)](x, y, out, 1000, BLOCK=100)\n")
+
+
+def test_after_sys_exit(run: Runner):
+    assert run("raise SystemExit(7)\n").status == 7
+
+
+def test_after_control_c(run: Runner):
+    with pytest.raises(KeyboardInterrupt):
+        run("raise KeyboardInterrupt\n")
+
+
+def test_after_a_script_that_changes_the_same_things(run: Runner):
+    run("""
+        import sys
+        torch.set_default_device("cuda")
+        torch.cuda.synchronize = None
+        sys.argv.append("more")
+        sys.path.insert(0, "/nowhere")
+        assert torch.ones(3).sum() == 3
+    """)
+
+
+def test_a_kernel_that_outlives_the_run_is_not_unloaded_by_another_driver(run: Runner):
+    kernels: list[Any] = []
+    run(f"""
+        import sys
+        kernel = {LAUNCH.strip()}
+        kernel._init_handles()
+        sys.modules["tlxviz"].kept = kernel
+    """)
+    import tlxviz
+
+    kernels.append(vars(tlxviz).pop("kept"))
+    assert kernels.pop().module is None

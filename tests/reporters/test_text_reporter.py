@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from analysis.synthetic_traces import hung, launch, pipeline
+
+from tlxviz.analysis.summary import Summary, summarise
+from tlxviz.reporters.text import TextReporter
+from tlxviz.trace import AgentRow
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def rendered(*summaries: Summary) -> str:
+    stream = io.StringIO()
+    TextReporter(summaries).render(stream)
+    return stream.getvalue()
+
+
+def golden(name: str) -> str:
+    return (GOLDEN / name).read_text(encoding="utf-8")
+
+
+def test_a_pipeline() -> None:
+    assert rendered(summarise(pipeline(), strip_columns=68)) == golden("pipeline.txt")
+
+
+def test_a_hang() -> None:
+    assert rendered(summarise(hung(), strip_columns=68)) == golden("hang.txt")
+
+
+def test_several_launches_of_little() -> None:
+    made = [launch(), launch(agents=[AgentRow("compute", "compute", 0, 4)], complete=False, cycles=70)]
+    assert rendered(*map(summarise, made)) == golden("little.txt")
+
+
+@pytest.mark.parametrize("width", [20, 40, 64, 72, 80, 120, 200])
+def test_no_line_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    columns = TextReporter.strip_columns(io.StringIO())
+    for made in (pipeline(), hung(), launch()):
+        text = rendered(summarise(made, strip_columns=columns))
+        assert max(map(len, text.splitlines())) <= min(width, 120)
+        if width >= 40:
+            assert all(line == line.rstrip() for line in text.splitlines() if "·" not in line)
+
+
+def test_a_strip_that_is_too_wide_is_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert max(map(len, rendered(summarise(pipeline(), strip_columns=600)).splitlines())) <= 40
+
+
+def test_long_names_fit() -> None:
+    made = pipeline()
+    made.agents[1] = replace(made.agents[1], name="a_very_long_warp_group_name_indeed.0")
+    made.sites[3] = replace(
+        made.sites[3], variable="a_barrier_whose_name_is_long_too", file="a_long_file_name_for_it.py"
+    )
+    made.tracks[1] = replace(made.tracks[1], name="a_very_long_warp_group_name_indeed.0")
+    assert max(map(len, rendered(summarise(made)).splitlines())) <= 80
+
+
+def test_colour_only_where_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = summarise(pipeline())
+    assert "\x1b[" not in rendered(summary)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[31m" in rendered(summary)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[31m" not in rendered(summary)
+
+
+def test_ascii_shapes_where_the_stream_has_no_others() -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    TextReporter([summarise(pipeline())]).render(stream)
+    stream.seek(0)
+    text = stream.read()
+    assert "# busy  + issue  . wait" in text

@@ -1,0 +1,184 @@
+"""The only file that knows how Triton versions differ: fbtriton (Meta's, with TLX), and triton with triton-utlx.
+
+Nothing of triton is imported until one of these functions is called, so that the rest of tlxviz starts without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from tlxviz._errors import TlxvizError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+INSTALL = 'pip install "tlxviz[fbtriton]"'
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """What is installed."""
+
+    distribution: str
+    """`fbtriton` or `triton`: whose files the folder `triton/` holds."""
+    version: str
+    tlx: str
+    """Version of the plugin that adds TLX; that of fbtriton, which contains it; empty where there is none."""
+    torch: str
+
+    def versions(self) -> dict[str, str]:
+        """Name to version, for a trace's manifest."""
+        found = {self.distribution: self.version, "torch": self.torch}
+        if self.tlx and self.distribution != "fbtriton":
+            found["triton-utlx"] = self.tlx
+        return found
+
+
+def require() -> None:
+    """Raise where triton or torch is missing, or where triton would interpret kernels instead of compiling them."""
+    missing = [name for name in ("triton", "torch") if find_spec(name) is None]
+    if missing:
+        raise TlxvizError(f"running kernels needs {' and '.join(missing)}, which this Python lacks: {INSTALL}")
+    try:
+        import triton
+    except Exception as error:  # a broken installation fails in any way it likes
+        raise TlxvizError(f"triton is installed but cannot be imported ({error}). To mend it: {INSTALL}") from error
+    if not hasattr(triton, "jit"):
+        raise TlxvizError(
+            "the folder `triton` of this Python is incomplete: triton and fbtriton share it, and uninstalling one "
+            "breaks the other. To mend it: pip install --force-reinstall --no-deps fbtriton"
+        )
+    from triton import knobs
+
+    if knobs.runtime.interpret:
+        raise TlxvizError("TRITON_INTERPRET is set: kernels would be interpreted and tlxviz would see none. Unset it")
+
+
+def toolchain() -> Toolchain:
+    """Versions of what is imported, which is not always what pip lists: fbtriton and triton own the same folder."""
+    import triton
+
+    version = str(triton.__version__)
+    distribution = "fbtriton" if "+fb" in version or _installed("fbtriton") == version.split("+")[0] else "triton"
+    plugin = version if distribution == "fbtriton" else _installed("triton-utlx")
+    return Toolchain(distribution, version, plugin, _installed("torch"))
+
+
+def _installed(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def jit_function_class() -> Any:
+    from triton.runtime.jit import JITFunction
+
+    return JITFunction
+
+
+def autotuner_class() -> Any:
+    from triton.runtime.autotuner import Autotuner
+
+    return Autotuner
+
+
+def active_driver_slot() -> tuple[Any, str]:
+    """Object and attribute that hold the driver in use. Reading the public property would create the GPU's driver."""
+    from triton.runtime.driver import driver
+
+    return driver, "_active"
+
+
+def testing_module() -> ModuleType:
+    import triton.testing
+
+    return triton.testing
+
+
+def bypasses() -> Iterator[tuple[Any, str, Any]]:
+    """Object, attribute and value of the settings under which no launch goes past `JITFunction.run` in C."""
+    from triton import knobs
+
+    for group, name in (("nvidia", "use_triton_dispatcher"), ("nvidia", "use_autotune_c_cache")):
+        holder = getattr(knobs, group, None)
+        if holder is not None and hasattr(type(holder), name):
+            yield holder, name, False
+
+
+def target(capability: tuple[int, int]) -> Any:
+    from triton.backends.compiler import GPUTarget
+
+    return GPUTarget("cuda", capability[0] * 10 + capability[1], 32)
+
+
+def finished(kernel: Any) -> Any:
+    """A compiled kernel, also where compilation goes on in another thread."""
+    return kernel.result() if hasattr(kernel, "result") else kernel
+
+
+def plain_metadata(kernel: Any) -> dict[str, Any]:
+    """What the compiler reports about a kernel, as JSON can hold it."""
+    return {name: _plain(value) for name, value in kernel.metadata._asdict().items()}
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if hasattr(value, "backend") and hasattr(value, "arch"):
+        return {"backend": value.backend, "arch": value.arch, "warp_size": value.warp_size}
+    return str(value)
+
+
+def argument_names(jit_function: Any) -> list[str]:
+    return list(jit_function.arg_names)
+
+
+def signature(kernel: Any) -> list[Any]:
+    """The compiled kernel's argument types in order, tuples nested; `constexpr` for what is no run-time argument."""
+    return list(kernel.src.signature.values())
+
+
+def is_descriptor_type(kind: Any) -> bool:
+    return isinstance(kind, str) and kind.startswith("tensordesc")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a kernel is written."""
+
+    text: str
+    """The kernel alone, decorators included."""
+    file: str
+    line: int
+    """Of the first line of `text`."""
+
+
+def source_of(jit_function: Any) -> Source:
+    lines = getattr(jit_function, "raw_src", None) or []
+    return Source("".join(lines), jit_function.fn.__code__.co_filename, int(jit_function.starting_line_number))
+
+
+def is_internal(file: str) -> bool:
+    """Is it a file of Triton's machinery, rather than of its language or of kernels that it ships?"""
+    path = file.replace("\\", "/")
+    return any(f"/triton/{folder}/" in path for folder in ("runtime", "compiler", "backends"))
+
+
+def is_compile_failure(error: BaseException) -> bool:
+    """Was it raised by the compiler, rather than by what surrounds a launch?"""
+    frame = error.__traceback__
+    while frame is not None:
+        path = frame.tb_frame.f_code.co_filename.replace("\\", "/")
+        if path.endswith(("triton/compiler/compiler.py", "triton/compiler/code_generator.py")):
+            return True
+        frame = frame.tb_next
+    return False

@@ -1,0 +1,76 @@
+"""How each warp group spends its time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlxviz.analysis.groups import WarpGroup, group_of_track
+from tlxviz.analysis.kinds import WAIT_KINDS, site_wait_kinds
+from tlxviz.analysis.occupation import Occupation
+from tlxviz.trace.model import LaunchTrace
+from tlxviz.trace.vocabulary import Work, work_of_events
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Fractions of a warp group's own time, from its first to its last cycle; busy, issue and wait sum to 1."""
+
+    busy: float
+    issue: float
+    wait: float
+    waits: Mapping[str, float]
+    """The wait share by site kind, longest first; kinds that never wait are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupShares:
+    name: str
+    role: str
+    warps: int
+    registers: int | None
+    """Registers a thread that the task asks for; None when it asks for none."""
+    ctas: int
+    """Traced CTAs that the shares are taken over."""
+    cycles: int
+    """SM cycles of the warp group in these CTAs together."""
+    shares: Shares | None
+    """None when nothing of it was traced."""
+
+
+def group_shares(launch: LaunchTrace, groups: list[WarpGroup], occupied: Occupation) -> tuple[GroupShares, ...]:
+    """Busy, issue and wait shares of every warp group, over the traced CTAs together."""
+    site = launch.events["site"][occupied.row]
+    group = group_of_track(launch, groups)[occupied.track]
+    work = work_of_events(launch)[occupied.row].astype(np.int64)
+    ours = group >= 0
+    cycles, group, work = occupied.cycles[ours], group[ours], work[ours]
+    kind = site_wait_kinds(launch)[site[ours]]
+
+    def totals(key: NDArray[np.int64], keys: int) -> NDArray[np.float64]:
+        known = key >= 0
+        flat = np.bincount(group[known] * keys + key[known], weights=cycles[known], minlength=len(groups) * keys)
+        return flat.astype(np.float64).reshape(len(groups), keys)
+
+    by_work = totals(work, len(Work))
+    by_kind = totals(kind, len(WAIT_KINDS))
+    result: list[GroupShares] = []
+    for index, member in enumerate(groups):
+        rows = list(member.tracks)
+        span = int(np.sum(occupied.upper[rows] - occupied.lower[rows])) if rows else 0
+        shares = None
+        if span > 0:
+            wait, issue = float(by_work[index, Work.WAIT]), float(by_work[index, Work.ISSUE])
+            split = sorted(zip(WAIT_KINDS, by_kind[index].tolist(), strict=True), key=lambda item: -item[1])
+            shares = Shares(
+                busy=(span - wait - issue) / span,
+                issue=issue / span,
+                wait=wait / span,
+                waits={name: total / span for name, total in split if total > 0},
+            )
+        agent = member.agent
+        result.append(GroupShares(agent.name, agent.role, agent.warps, agent.registers, len(rows), span, shares))
+    return tuple(result)

@@ -1,0 +1,75 @@
+"""What a launch did, in the facts that the report prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tlxviz.analysis.groups import warp_groups
+from tlxviz.analysis.hang import Hang, hang_of
+from tlxviz.analysis.occupation import occupation
+from tlxviz.analysis.shares import GroupShares, group_shares
+from tlxviz.analysis.strip import Strip, steady_strip
+from tlxviz.analysis.utilisation import Coverage, Utilisation, coverage, utilisation
+from tlxviz.analysis.waits import Wait, worst_waits
+from tlxviz.trace.model import LaunchTrace
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    kernel: str
+    grid: tuple[int, int, int]
+    config: Mapping[str, Any]
+    """Arguments and meta-parameters by name."""
+    device: str
+    """The device's title, `NVIDIA H200 SXM`."""
+    recorder: str
+    """`simulated` or `measured`."""
+    clock_mhz: float
+    cycles: int
+    """SM cycles of the whole launch; up to the hang or the interruption where it never ended."""
+    time_ns: float | None
+    """`cycles` at `clock_mhz`; None for a launch that did not end."""
+    tflops: float | None
+    """TFLOP/s; None where the operations are not known or the launch did not end."""
+    complete: bool
+    """False when recording was interrupted."""
+    coverage: Coverage
+    groups: tuple[GroupShares, ...]
+    waits: tuple[Wait, ...]
+    """The worst, longest first."""
+    utilisation: Utilisation
+    strip: Strip | None
+    hang: Hang | None
+
+
+def summarise(launch: LaunchTrace, *, strip_columns: int = 60, worst: int = 5) -> Summary:
+    """Sum a launch up.
+
+    Args:
+        strip_columns: Columns of the steady-state strip.
+        worst: How many waits to list.
+    """
+    groups = warp_groups(launch)
+    occupied = occupation(launch)
+    ended = launch.complete and launch.hang is None and launch.cycles > 0
+    time_ns = launch.cycles * 1000 / launch.clock_mhz if ended and launch.clock_mhz > 0 else None
+    return Summary(
+        kernel=launch.kernel,
+        grid=launch.grid,
+        config=launch.arguments,
+        device=str(launch.device.get("title") or launch.device.get("name") or "an unknown device"),
+        recorder=str(launch.provenance.get("recorder", "recorded")),
+        clock_mhz=launch.clock_mhz,
+        cycles=launch.cycles,
+        time_ns=time_ns,
+        tflops=launch.flop / time_ns / 1000 if time_ns and launch.flop else None,
+        complete=launch.complete,
+        coverage=coverage(launch),
+        groups=group_shares(launch, groups, occupied),
+        waits=worst_waits(launch, groups, occupied, limit=worst),
+        utilisation=utilisation(launch),
+        strip=steady_strip(launch, occupied, columns=strip_columns),
+        hang=hang_of(launch),
+    )

@@ -1,0 +1,29 @@
+"""What a verb of the command line is."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn, Protocol
+
+from tlxviz._errors import UsageError
+
+
+class Command(Protocol):
+    """One verb. Its module imports at its top only what is cheap: `tlxviz --help` loads all of them."""
+
+    name: str
+    summary: str
+    """One line for the list of verbs."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do it, and return the exit status. Raises TlxvizError for what the user can act on."""
+        ...
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are tlxviz's errors."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}\nTry '{self.prog} --help'.")

@@ -1,0 +1,113 @@
+"""`tlxviz run`."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tlxviz._errors import ExitCode, TlxvizError, UsageError
+from tlxviz.commands import streams
+from tlxviz.commands.backend import Backend, SimulatorBackend
+from tlxviz.commands.choices import KernelFilter, parse_ctas, parse_launch, simulated_device
+from tlxviz.commands.output import SUFFIX, Output, check_script
+from tlxviz.commands.progress import LaunchProgress
+
+if TYPE_CHECKING:
+    from tlxviz.trace.model import Trace
+
+
+class RunCommand:
+    """Run a script with its GPU kernels recorded: a trace file, and a summary of what each warp group did.
+
+    Options of tlxviz stand before the script; what stands behind it is the script's own.
+    """
+
+    name = "run"
+    summary = "run a script and record its kernels"
+
+    def __init__(self, backend: Backend | None = None) -> None:
+        self._backend: Backend = backend or SimulatorBackend()
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.usage = f"{parser.prog} [options] script.py [args ...]"
+        add = parser.add_argument
+        add("--device", default="auto", help="auto (the default: sim:h200), sim:h100, sim:h200, cuda")
+        add("-o", "--output", metavar="FILE", help=f"the trace (default: <script>{SUFFIX} here, numbered if taken)")
+        add("-f", "--force", action="store_true", help="overwrite the file that -o names")
+        add("--kernel", metavar="NAME", action="append", default=[], help="record only kernels that match: 'gemm*'")
+        add("--launch", metavar="N", type=parse_launch, default=0, help="which launch of a kernel: 0 (default), 1, ...")
+        add("--ctas", metavar="LIST", type=parse_ctas, help="CTAs on the timeline: 0 (default); 0,1,132; 0:4 (0 to 3)")
+        add("--values", choices=("on", "off"), default="on", help="off: compute only what steers the kernel; faster")
+        add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
+        add("--json", action="store_true", help="the summary as one line of JSON (docs/report.md)")
+        add("script", metavar="script.py", help="the script to run")
+        add("arguments", metavar="args", nargs=argparse.REMAINDER, help="its arguments")
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        backend = self._backend
+        name = simulated_device(arguments.device, backend.known_devices())
+        script = check_script(Path(arguments.script))
+        output = Output.choose(arguments.output, script, force=arguments.force)
+        device = backend.load_device(name)
+        kernels = KernelFilter(arguments.kernel)
+        status, stopped = 0, None
+        with LaunchProgress(shown=not arguments.quiet) as progress:
+            recorder = backend.make_recorder(
+                device,
+                kernels=kernels,
+                launch_number=arguments.launch,
+                ctas=arguments.ctas,
+                values=arguments.values == "on",
+                progress=progress,
+            )
+            try:
+                status = backend.run_script(script, arguments.arguments, device, recorder.execute)
+            except (TlxvizError, KeyboardInterrupt) as error:
+                stopped = error
+        streams.flush()
+        trace = recorder.trace
+        if trace.launches:
+            _keep(trace, output, arguments)
+        if isinstance(stopped, KeyboardInterrupt):
+            kept = "what was recorded until then is kept" if trace.launches else "nothing was recorded"
+            streams.fail(f"interrupted; {kept}")
+            return int(ExitCode.INTERRUPTED)
+        if stopped is not None:
+            raise stopped
+        if any(launch.hang is not None for launch in trace.launches):
+            return int(ExitCode.FINDINGS)
+        if not trace.launches and not status:
+            raise UsageError(_nothing(script, kernels, arguments.launch))
+        return status
+
+
+def _keep(trace: Trace, output: Output, arguments: argparse.Namespace) -> None:
+    """Save the trace and print its summary: the summary also where the disk turns out to be full."""
+    lost: TlxvizError | None = None
+    try:
+        name = output.save(trace)
+    except TlxvizError as error:
+        lost = error
+    else:
+        if not arguments.quiet:
+            number = len(trace.launches)
+            more = "" if number == 1 else f" ({number} launches)"
+            streams.note(f"trace: {name}{more}\nnext:  tlxviz report {shlex.quote(name)}")
+
+    from tlxviz.commands.summaries import summary_reporter
+
+    streams.render(summary_reporter(trace.launches, as_json=arguments.json))
+    if lost is not None:
+        raise lost
+
+
+def _nothing(script: Path, kernels: KernelFilter, launch: int) -> str:
+    """Why nothing was recorded."""
+    if not kernels.seen:
+        return f"{script} launched no kernel, so there is nothing to show."
+    launched = ", ".join(kernels.seen)
+    if not any(kernels(name) for name in kernels.seen):
+        return f"no kernel matches --kernel {' '.join(kernels.patterns)}. {script} launched: {launched}."
+    return f"no kernel was launched {launch + 1} times, so there is no launch {launch}. {script} launched: {launched}."

@@ -1,0 +1,166 @@
+"""The machine model's figures for one GPU, read from a data file in which each one names its source."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a launch is checked against."""
+
+    sms: int
+    threads_per_block: int
+    blocks_per_sm: int
+    warps_per_sm: int
+    registers_per_sm: int
+    registers_per_thread: int
+    shared_memory_per_block: int
+    """Bytes, dynamic, opt-in maximum."""
+    shared_memory_per_sm: int
+    """Bytes."""
+    shared_memory_reserved: int
+    """Bytes of shared memory that the driver takes per block."""
+    named_barriers: int
+    cluster: int
+    """Largest portable cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    boost_mhz: float
+    """Highest SM clock."""
+    sustained_mhz: float
+    """SM clock under a long tensor-core load: what cycles are turned into time with."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorCore:
+    """Rates are FLOP per SM cycle, dense (a multiply-add counts two)."""
+
+    fp64: float
+    tf32: float
+    fp16: float
+    bf16: float
+    fp8: float
+    int8: float
+    issue_cycles: float
+    """From one wgmma to the next in the issuing warp group."""
+    completion_cycles: float
+    """From the end of the tensor core's work to the moment a wait sees it."""
+    wait_cycles: float
+    """A wait that finds its group complete."""
+    min_n: int
+    """Instruction N below which an instruction takes as long as at this N."""
+    mma_sync_fraction: float
+    """Share of the dense rate that `mma.sync` (warp-level MMA) reaches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tma:
+    issue_cycles: float
+    l2_latency_cycles: float
+    """From issue to the barrier's completion for a small box that hits L2."""
+    dram_latency_cycles: float
+    """The same, from DRAM."""
+    bytes_per_cycle: float
+    """What one SM's engine takes in from L2."""
+    store_latency_cycles: float
+    """From issue to readable source memory, beyond the transfer itself."""
+    store_bytes_per_cycle: float
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    hbm_bytes_per_second: float
+    """Attainable."""
+    l2_bytes: int
+    l2_bytes_per_cycle: float
+    """Whole chip."""
+    l1_latency_cycles: float
+    l2_latency_cycles: float
+    dram_latency_cycles: float
+    load_bytes_per_cycle: float
+    """What one SM's load-store unit takes in from L2."""
+    shared_latency_cycles: float
+    shared_bytes_per_cycle: float
+    atomic_cycles: float
+    """Round trip of a global atomic."""
+    cp_async_latency_cycles: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """Cycles."""
+
+    mbarrier_arrive: float
+    mbarrier_expect: float
+    mbarrier_try_wait: float
+    """A wait that finds its phase complete."""
+    mbarrier_wake: float
+    """From the completing arrival to the first instruction of the waiter."""
+    named_barrier: float
+    """From the last arrival to the first instruction of a waiter."""
+    named_arrive: float
+    block_barrier_base: float
+    block_barrier_per_warp: float
+    """Synchronizing W warps costs base + per_warp * W."""
+    fence_async_shared: float
+    fence_gpu: float
+
+
+@dataclass(frozen=True, slots=True)
+class Alu:
+    """Results per cycle and SM; `schedulers` warps issue one instruction each per cycle."""
+
+    schedulers: int
+    fp32: float
+    fp16: float
+    fp64: float
+    int32: float
+    mufu: float
+    convert: float
+    """Narrowing conversions, f32 to f16 and the like."""
+    latency_cycles: float
+    """Dependent-issue latency of an FP32 or integer instruction."""
+    mufu_latency_cycles: float
+    shuffle_cycles: float
+    """Latency of one shuffle step of a reduction."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchCosts:
+    kernel_ns: float
+    """From the kernel's start on the GPU to a CTA's first instruction, plus the drain; CTAs' own time not included."""
+    cta_cycles: float
+    """From a free SM slot to the next CTA's first instruction."""
+    warp_specialize_cycles: float
+    """From `ttg.warp_specialize` to the first instruction of a partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    name: str
+    """`h200`: what follows `sim:` on the command line."""
+    title: str
+    """`NVIDIA H200 SXM`."""
+    capability: tuple[int, int]
+    limits: Limits
+    clock: Clock
+    tensor_core: TensorCore
+    tma: Tma
+    memory: Memory
+    sync: Sync
+    alu: Alu
+    launch: LaunchCosts
+    sources: dict[str, str]
+    """`section.field` to where the figure comes from; "assumed: why" where nobody published it."""
+
+    def to_manifest(self) -> dict[str, Any]:
+        """Plain data for a trace's manifest: every figure without the sources."""
+        data = asdict(self)
+        del data["sources"]
+        # A list, as JSON gives it back.
+        data["capability"] = list(self.capability)
+        return data

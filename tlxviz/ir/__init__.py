@@ -1,0 +1,7 @@
+"""TTGIR text to typed operations, locations and `Program`."""
+
+from tlxviz.ir.build import build_program, load_program
+from tlxviz.ir.errors import TtgirError
+from tlxviz.ir.parser import parse_module
+
+__all__ = ["TtgirError", "build_program", "load_program", "parse_module"]

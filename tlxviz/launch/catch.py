@@ -1,0 +1,136 @@
+"""Catches every kernel launch: compiles it with Triton, describes it as a `Launch` and hands it on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import torch
+
+from tlxviz import _triton
+from tlxviz.devices.model import Device
+from tlxviz.launch.driver import SimulatedDriver
+from tlxviz.launch.model import Launch
+from tlxviz.launch.parameters import bind
+from tlxviz.launch.patching import Scope
+
+Execute = Callable[[Launch], None]
+
+
+class Catcher:
+    """The stand-in for compiling and launching on a GPU, while its scope lasts."""
+
+    def __init__(self, device: Device, execute: Execute) -> None:
+        self._device = device
+        self._execute = execute
+        self._versions = _triton.toolchain().versions()
+        self._compiled: dict[int, tuple[Any, Any]] = {}
+        """By the identity of its source object: each compiled kernel, and the function that it comes from."""
+        self._cached: dict[int, Any] = {}
+        """Functions whose cache of compiled kernels is replaced: what is in it may be for another device."""
+        self.compile_failure: tuple[BaseException, Any] | None = None
+        """The last error of the compiler, and the function that it is about."""
+        self.execute_failure: BaseException | None = None
+        """What `execute` raised; it is not the script's fault."""
+
+    def install(self, scope: Scope) -> None:
+        jit_function = _triton.jit_function_class()
+        compile_and_launch = jit_function.run
+
+        def run(function: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
+            self._isolate_cache(scope, function)
+            return self._run(compile_and_launch, function, args, grid, warmup, options)
+
+        scope.set_attr(jit_function, "run", run)
+        for owner, name, value in _triton.bypasses():
+            scope.set_attr(owner, name, value)
+        slot, name = _triton.active_driver_slot()
+        scope.set_attr(slot, name, SimulatedDriver(self._device, self._launch_compiled))
+        scope.callback(self._disown_kernels)
+
+    def _disown_kernels(self) -> None:
+        """A compiled kernel that outlives the scope must not ask the driver of then to unload it."""
+        for kernel, _ in self._compiled.values():
+            kernel.module = None
+
+    def _isolate_cache(self, scope: Scope, function: Any) -> None:
+        if id(function) not in self._cached:
+            self._cached[id(function)] = function
+            scope.set_attr(function, "device_caches", type(function.device_caches)(function.create_binder))
+
+    def _run(
+        self, compile_and_launch: Any, function: Any, args: tuple[Any, ...], grid: Any, warmup: bool, options: Any
+    ) -> Any:
+        with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage] # nothing public turns modes off
+            kernel, seconds = self._compile(compile_and_launch, function, args, grid, options)
+            if kernel is None or warmup:  # None: a hook of the user's wants no compilation
+                return kernel
+            binder = function.device_caches[0][-1]
+            arguments = binder(*args, **options)[0]
+        if callable(grid):
+            grid = grid(arguments)
+        self._hand_on(kernel, function, _padded(grid), arguments, seconds)
+        return kernel
+
+    def _compile(
+        self, compile_and_launch: Any, function: Any, args: tuple[Any, ...], grid: Any, options: dict[str, Any]
+    ) -> tuple[Any, float]:
+        """The kernel of this specialisation, and the seconds it took if it is a new one."""
+        begin = perf_counter()
+        try:
+            kernel = _triton.finished(compile_and_launch(function, *args, grid=grid, warmup=True, **options))
+        except Exception as error:
+            if _triton.is_compile_failure(error):
+                self.compile_failure = (error, function)
+            raise
+        seconds = perf_counter() - begin
+        if kernel is None or id(kernel.src) in self._compiled:
+            return kernel, 0.0
+        self._compiled[id(kernel.src)] = (kernel, function)
+        return kernel, seconds
+
+    def _launch_compiled(self, source: Any, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
+        """A script compiled by `warmup` and launches the result: `kernel[grid](*args)`."""
+        kernel, function = self._compiled[id(source)]
+        with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
+            names = _triton.argument_names(function)
+            arguments = dict(zip(names, values, strict=False))
+            for name in names[len(values) :]:  # left out: constexprs, whose values are compiled in
+                arguments[name] = None
+        self._hand_on(kernel, function, grid, arguments, 0.0)
+
+    def _hand_on(
+        self, kernel: Any, function: Any, grid: tuple[int, int, int], arguments: dict[str, Any], seconds: float
+    ) -> None:
+        if 0 in grid:
+            return  # as on a GPU: nothing runs
+        # A mode left on would see, and slow down, every operation of the simulator.
+        with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
+            ttgir = kernel.asm["ttgir"]
+            source = _triton.source_of(function)
+            launch = Launch(
+                kernel=function.__name__,
+                grid=grid,
+                parameters=bind(kernel, arguments, ttgir),
+                arguments=dict(arguments),
+                ttgir=ttgir,
+                metadata=_triton.plain_metadata(kernel),
+                source=source.text,
+                source_file=source.file,
+                source_line=source.line,
+                compile_seconds=seconds,
+                versions=dict(self._versions),
+            )
+            try:
+                with torch.no_grad():
+                    self._execute(launch)
+            except BaseException as error:
+                self.execute_failure = error
+                raise
+
+
+def _padded(grid: Any) -> tuple[int, int, int]:
+    sizes = [int(size) for size in grid]
+    x, y, z = (*sizes, 1, 1, 1)[:3]
+    return x, y, z

@@ -1,0 +1,215 @@
+"""The report for people: plain text that fits the terminal, with colour where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+
+from tlxviz.analysis.shares import GroupShares, Shares
+from tlxviz.analysis.summary import Summary
+from tlxviz.analysis.waits import Release, Wait
+from tlxviz.reporters.layout import (
+    HEADING,
+    SIDE,
+    STYLES,
+    Glyphs,
+    duration,
+    glyphs,
+    make_console,
+    percent,
+    place,
+    plural,
+    say,
+    size,
+    whole,
+)
+from tlxviz.reporters.text_hang import say_hang
+from tlxviz.reporters.text_strip import say_strip, strip_columns
+
+_WAIT_WORDS = {
+    "wait": "barrier",
+    "mma_wait": "MMA",
+    "named_wait": "named barrier",
+    "tma_store_wait": "TMA store",
+    "async_copy_wait": "async copy",
+    "cluster_wait": "cluster",
+}
+_ENGINE_WORK = {"tma": "TMA copy", "tensor_core": "MMA"}
+_BAR = 24
+
+
+@dataclass(frozen=True, slots=True)
+class TextReporter:
+    summaries: Sequence[Summary]
+
+    @staticmethod
+    def strip_columns(stream: TextIO) -> int:
+        """Columns of the steady-state strip that fit what `stream` writes to."""
+        return strip_columns(make_console(stream).width)
+
+    def render(self, stream: TextIO) -> None:
+        console = make_console(stream)
+        for index, summary in enumerate(self.summaries):
+            if index:
+                console.print()
+            if len(self.summaries) > 1:
+                say(console, f"Launch {index}", style=HEADING)
+            _say_summary(console, summary)
+
+
+def _say_summary(console: Console, summary: Summary) -> None:
+    _say_head(console, summary)
+    if summary.hang is not None:
+        console.print()
+        say_hang(console, summary.hang)
+    console.print()
+    _say_groups(console, summary.groups)
+    console.print()
+    _say_waits(console, summary.waits)
+    console.print()
+    _say_utilisation(console, summary)
+    if summary.strip is not None:
+        console.print()
+        say_strip(console, summary.strip)
+
+
+def _say_head(console: Console, summary: Summary) -> None:
+    say(console, Text.assemble((summary.kernel, HEADING), f" on {summary.device}, {summary.recorder}"))
+    if summary.hang is not None:
+        cost = f"{whole(summary.cycles)} cycles until it hung"
+    elif not summary.complete:
+        cost = f"{whole(summary.cycles)} cycles until recording was interrupted; all figures are of this part"
+    else:
+        cost = f"{whole(summary.cycles)} cycles"
+        if summary.time_ns is not None:
+            cost += f" = {duration(summary.time_ns)} at {whole(summary.clock_mhz)} MHz"
+        if summary.tflops is not None:
+            cost += f", {summary.tflops:.4g} TFLOP/s"
+    say(console, cost, style=HEADING)
+    say(console, _extent(summary))
+    if summary.config:
+        say(console, "  ".join(f"{name}={value}" for name, value in summary.config.items()), style=SIDE)
+
+
+def _extent(summary: Summary) -> str:
+    seen = summary.coverage
+    parts = ["grid " + " x ".join(str(extent) for extent in summary.grid)]
+    if seen.ctas is not None:
+        ctas = plural(seen.ctas, "CTA")
+        if seen.waves is not None:
+            ctas += f" in {plural(seen.waves, 'wave')}"
+        if seen.ctas_per_sm is not None:
+            ctas += f", {whole(seen.ctas_per_sm)} per SM"
+        parts.append(ctas)
+    if seen.ctas_simulated is not None:
+        parts.append(f"{whole(seen.ctas_simulated)} simulated")
+    traced = seen.ctas_traced
+    if not traced:
+        parts.append("none traced")
+    elif len(traced) <= 4:
+        parts.append(f"traced: CTA {', '.join(map(str, traced))} ({plural(seen.events, 'event')})")
+    else:
+        parts.append(f"traced: {plural(len(traced), 'CTA')} ({plural(seen.events, 'event')})")
+    return "; ".join(parts)
+
+
+def _say_groups(console: Console, groups: Sequence[GroupShares]) -> None:
+    shapes = glyphs(console)
+    name = min(16, max([len("Warp groups"), *(len(group.name) for group in groups)]))
+    wide = console.width >= 64
+    head = f"{'Warp groups':<{name}}" + ("  warps  regs" if wide else "") + "    busy   issue    wait"
+    bar = min(_BAR, console.width - len(head) - 2)
+    say(console, head, style=HEADING)
+    if not groups:
+        say(console, "none", indent=2)
+    for group in groups:
+        line = Text(f"{group.name[:name]:<{name}}", no_wrap=True)
+        if wide:
+            line.append(f"  {group.warps:>5}  {'-' if group.registers is None else group.registers:>4}")
+        if group.shares is None:
+            console.print(line.append("  not traced", SIDE))
+            continue
+        for share, cell in ((group.shares.busy, "b"), (group.shares.issue, "i"), (group.shares.wait, "w")):
+            line.append(f"  {percent(share):>6}", STYLES[cell])
+        if bar >= 8:
+            line.append("  ").append_text(_bar(group.shares, shapes, bar))
+        console.print(line)
+        if len(group.shares.waits) > 1:
+            split = (f"{_WAIT_WORDS.get(kind, kind)} {percent(share)}" for kind, share in group.shares.waits.items())
+            say(console, "waits: " + ", ".join(split), indent=2, style=SIDE)
+
+
+def _bar(shares: Shares, shapes: Glyphs, width: int) -> Text:
+    busy = round(shares.busy * width)
+    issue = round((shares.busy + shares.issue) * width) - busy
+    bar = Text(shapes.busy * busy, STYLES["b"])
+    bar.append(shapes.issue * issue, STYLES["i"])
+    return bar.append(shapes.wait * (width - busy - issue), STYLES["w"])
+
+
+def _say_waits(console: Console, waits: Sequence[Wait]) -> None:
+    columns = f"{'of role':>9}{'count':>9}{'mean':>9}{'max':>9}"
+    if not waits:
+        say(console, "Worst waits", style=HEADING)
+        say(console, "none", indent=2)
+        return
+    wide = console.width >= 72
+    left = console.width - len(columns)
+    title = "Worst waits (cycles)"
+    say(console, f"{title:<{left}}{columns}" if wide else title, style=HEADING)
+    for wait in waits:
+        what = wait.variable or f"{_WAIT_WORDS.get(wait.kind, wait.kind)} wait"
+        label = Text.assemble((wait.agent, "bold"), "  ", what, "  ", (place(wait.file, wait.line), SIDE))
+        if wide and len(label) < left:
+            label.pad_right(left - len(label))
+            numbers = f"{percent(wait.share):>9}{whole(wait.count):>9}{whole(wait.mean):>9}{whole(wait.max):>9}"
+            console.print(label.append(numbers))
+        else:
+            say(console, label)
+            numbers = (
+                f"{percent(wait.share)} of the role's time, {whole(wait.count)} times, "
+                f"mean {whole(wait.mean)}, max {whole(wait.max)}"
+            )
+            say(console, numbers, indent=2)
+        released = _released(wait)
+        if released:
+            say(console, released, indent=2, style=SIDE)
+
+
+def _released(wait: Wait) -> str:
+    """The parties with a hundredth of it or more, at most three; empty if nobody was recorded."""
+    if not any(release.engine for release in wait.released_by):
+        return ""
+    shown = [release for release in wait.released_by if release.share >= 0.005][:3]
+    return "released by " + ", ".join(f"{_party(release, wait)} {percent(release.share, 0)}" for release in shown)
+
+
+def _party(release: Release, wait: Wait) -> str:
+    if not release.engine:
+        return "not recorded"
+    work = _ENGINE_WORK.get(release.engine)
+    if work is None:
+        return release.agent
+    if release.agent == wait.agent:
+        return f"its own {work}"
+    return f"{work} issued by {release.agent}" if release.agent else work
+
+
+def _say_utilisation(console: Console, summary: Summary) -> None:
+    used = summary.utilisation
+    say(console, "Utilisation of the traced SM", style=HEADING)
+    for name, share, moved in (
+        ("tensor core", used.tensor_core, ()),
+        ("TMA", used.tma, (("loaded", used.tma_load_bytes), ("stored", used.tma_store_bytes))),
+        ("load/store", None, (("loaded", used.global_load_bytes), ("stored", used.global_store_bytes))),
+    ):
+        parts = [f"{percent(share):>6}"] if share is not None else []
+        parts += [f"{size(count)} {what}" for what, count in moved if count]
+        if parts:
+            say(console, f"{name:<12}" + ", ".join(parts))
+    if used.sm_cycles is None:
+        say(console, "not counted", indent=2)

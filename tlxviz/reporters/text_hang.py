@@ -1,0 +1,83 @@
+"""The section of the text report on a launch that never ends."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from tlxviz.analysis.hang import Arriver, Hang, Waiter
+from tlxviz.reporters.layout import SIDE, place, plural, say, whole
+
+
+def say_hang(console: Console, hang: Hang) -> None:
+    """Who waits on what since when, what is missing, and who could still bring it."""
+    head = "HANG"
+    if hang.cycle is not None:
+        head += f" at cycle {whole(hang.cycle)}"
+    if hang.cta is not None:
+        head += f" in CTA {hang.cta}"
+    number = len(hang.waiters)
+    head += f": {plural(number, 'warp group')} {'waits' if number == 1 else 'wait'} forever"
+    say(console, head, style="bold red")
+    for waiter in hang.waiters:
+        console.print()
+        _say_waiter(console, waiter)
+    console.print()
+    say(console, "ended: " + (", ".join(hang.ended) if hang.ended else "no warp group"))
+
+
+def _say_waiter(console: Console, waiter: Waiter) -> None:
+    barrier = waiter.variable or waiter.operation
+    if waiter.slot is not None:
+        barrier += f"[{waiter.slot}]"
+    parts = [f" waits on {barrier}"]
+    if waiter.phase is not None:
+        parts.append(f"phase {waiter.phase}")
+    if waiter.since is not None:
+        parts.append(f"since cycle {whole(waiter.since)}")
+    if waiter.inner is not None:
+        outer = "" if waiter.outer in (None, waiter.inner) else f" of outer iteration {waiter.outer}"
+        parts.append(f"iteration {waiter.inner}{outer}")
+    say(console, Text.assemble((waiter.agent, "bold"), ", ".join(parts)))
+    _say_place(console, "", waiter.file, waiter.line, waiter.text)
+    missing: list[str] = []
+    if waiter.pending is not None:
+        total = "" if waiter.count is None else f" of {whole(waiter.count)}"
+        missing.append(f"{whole(waiter.pending)}{total} arrivals pending")
+    if waiter.missing_bytes:
+        missing.append(f"{whole(waiter.missing_bytes)} bytes missing")
+    if waiter.completed_phases is not None:
+        missing.append(f"{plural(waiter.completed_phases, 'phase')} completed so far")
+    if missing:
+        say(console, ", ".join(missing), indent=4)
+    last = waiter.last_arrival
+    if last is not None:
+        when = "" if last.cycle is None else f" at cycle {whole(last.cycle)}"
+        _say_place(console, f"last arrival: {last.agent}{when}", last.file, last.line, last.text)
+    elif waiter.operation == "wait":
+        say(console, "no arrival yet", indent=4)
+    _say_arrivers(console, waiter)
+
+
+def _say_arrivers(console: Console, waiter: Waiter) -> None:
+    if waiter.arrivers is None or waiter.operation != "wait":
+        return
+    for each in waiter.arrivers:
+        _say_place(console, _arriver(each), each.file, each.line, each.text)
+    if not waiter.arrivers:
+        say(console, "nothing in the kernel arrives on it", indent=4, style="red")
+    elif all(each.ended for each in waiter.arrivers):
+        say(console, "every warp group that arrives on it has ended", indent=4, style="red")
+
+
+def _arriver(each: Arriver) -> str:
+    return f"arrives on it: {each.agent}" + (" (ended)" if each.ended else "")
+
+
+def _say_place(console: Console, what: str, file: str, line: int, text: str) -> None:
+    """Who and where; the source's own words on a line below."""
+    where = place(file, line)
+    if what or where:
+        say(console, ", ".join(part for part in (what, where) if part), indent=4)
+    if text:
+        say(console, text, indent=8, style=SIDE)

@@ -1,0 +1,136 @@
+"""Compiles a Program into Python: one generator function per warp group."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tlxviz._errors import TlxvizError
+from tlxviz.devices.model import Device
+from tlxviz.ir.operation import Operation
+from tlxviz.ir.program import Agent, Program
+from tlxviz.ir.types import PointerType, TensorDescType
+from tlxviz.sim import dialects
+from tlxviz.sim.dialects.agents import write_agent
+from tlxviz.sim.emitter import Emitter, Line, Options, Unit
+from tlxviz.sim.errors import MemoryAccessError, SimulationError, UnsupportedOperation
+from tlxviz.sim.liveness import Liveness, narrow_buffers
+from tlxviz.sim.representation import Pointer, Scalar
+from tlxviz.sim.runtime import namespace
+
+
+@dataclass(eq=False, slots=True)
+class CompiledKernel:
+    """A kernel as Python."""
+
+    program: Program
+    source: str
+    _lines: list[Line]
+    _filename: str
+    _globals: dict[str, Any]
+    default: Agent
+    first_thread: int
+
+    def bind(self, **names: Any) -> None:
+        """Sets globals of the generated code: the address space and the environment of a launch."""
+        self._globals.update(names)
+
+    @property
+    def entry(self) -> Callable[..., Any]:
+        """The generator function of the default task: `entry(cta, agent, *arguments)`."""
+        return self._globals[f"agent_{self.default.index}"]
+
+    def operation_of(self, error: BaseException) -> Operation | None:
+        """The operation that was running when `error` was raised."""
+        found: Operation | None = None
+        for frame, line in traceback.walk_tb(error.__traceback__):
+            if frame.f_code.co_filename == self._filename and 0 < line <= len(self._lines):
+                found = self._lines[line - 1][2] or found
+        return found
+
+
+def compile_program(program: Program, device: Device, options: Options) -> CompiledKernel:
+    """Writes and compiles the Python of a kernel.
+
+    Raises:
+        UnsupportedOperation: the kernel does something that the simulator has no semantics for; the message names the place.
+    """
+    dialects.load()
+    liveness = Liveness(program, options.values)
+    unit = Unit(program, device, options, liveness, narrow_buffers(program), namespace())
+    unit.agent_of = {agent.region: agent for agent in program.agents}
+    thread = 0
+    for agent in program.agents:
+        unit.first_thread[agent.index] = thread
+        thread += 32 * agent.warps
+    default = next(agent for agent in program.agents if agent.task == 0)
+    entry = Emitter(unit, default, default.warps)
+    try:
+        parameters = _parameters(entry, program)
+        write_agent(entry, f"agent_{default.index}", parameters, program.kernel.regions[0])
+    except TlxvizError as error:
+        raise located(error, program, _innermost(entry, error)) from None
+    text = "\n".join("    " * indent + line for indent, line, _ in unit.lines)
+    filename = f"<tlxviz {program.name} {id(unit)}>"
+    exec(compile(text, filename, "exec"), unit.namespace)
+    return CompiledKernel(
+        program, text, unit.lines, filename, unit.namespace, default, unit.first_thread[default.index]
+    )
+
+
+def _innermost(entry: Emitter, error: BaseException) -> Operation | None:
+    """The operation whose semantics were being written when `error` was raised."""
+    found = entry.operation
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        op = frame.f_locals.get("op")
+        if isinstance(op, Operation):
+            found = op
+    return found
+
+
+def _parameters(e: Emitter, program: Program) -> list[str]:
+    names: list[str] = []
+    for argument in program.kernel.regions[0].entry.arguments:
+        name = e.fresh("p")
+        match argument.type:
+            case PointerType():
+                e.set(argument, Pointer(name, f"{name}_offset"))
+                names += [name, f"{name}_offset"]
+            case TensorDescType() | _:
+                e.set(argument, Scalar(name))
+                names.append(name)
+    return names
+
+
+def located(error: BaseException, program: Program, op: Operation | None) -> TlxvizError:
+    """The same error with the kernel's name and line in front."""
+    kind = type(error) if isinstance(error, TlxvizError) else SimulationError
+    text = str(error)
+    if isinstance(error, IndexError):
+        kind, text = MemoryAccessError, f"an index is outside its buffer ({error})"
+    elif not isinstance(error, TlxvizError):
+        text = f"{type(error).__name__}: {error}"
+    place = ""
+    if op is not None:
+        location = op.location.outermost
+        where = str(location) if location.file else f"line {op.line} of its TTGIR"
+        place = f" at {where} ({op.name})"
+    message = f"kernel {program.name}{place}: {text}"
+    if kind is UnsupportedOperation:
+        message += "; see docs/architecture.md for what the simulator covers"
+    made = kind.__new__(kind)
+    Exception.__init__(made, message)
+    return made
+
+
+def argument_codes(values: Sequence[Any]) -> list[Any]:
+    """Launch arguments flattened as the entry function takes them: a pointer becomes its flat tensor and offset."""
+    flat: list[Any] = []
+    for value in values:
+        if isinstance(value, tuple):
+            flat += value
+        else:
+            flat.append(value)
+    return flat

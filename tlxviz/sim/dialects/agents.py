@@ -1,0 +1,21 @@
+"""The frame of a warp group's generator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tlxviz.ir.operation import Region
+from tlxviz.sim.dialects.cf import emit_body
+from tlxviz.sim.emitter import Emitter
+
+
+def write_agent(e: Emitter, name: str, parameters: Sequence[str], region: Region) -> None:
+    """Writes the generator of a warp group: it is resumed with a cycle, and returns the cycle at which it ends."""
+    emit_body(e, region)
+    e.settle_loads()
+    e.flush()
+    e.line("return t")
+    prologue = ["t = yield", "send = me.send", "sm = cta.sm", "loop = sm.loop", "heap = loop.heap", "seq = loop.sequence"]
+    if e.traced:
+        prologue += ["rows = cta.rows", "emit = rows.append"]
+    e.unit.add_function(f"def {name}({', '.join(['cta', 'me', *parameters])}):", e, prologue)

@@ -1,0 +1,173 @@
+"""Code that is written as a Python function of its own: combine regions, and functions that were not inlined."""
+
+from __future__ import annotations
+
+from tlxviz.ir.operation import Operation, Region
+from tlxviz.ir.types import MemDescType, PointerType, TensorType, TokenType, element_of
+from tlxviz.sim import costs
+from tlxviz.sim.dialects.arith import scalar_type, skip
+from tlxviz.sim.emitter import Emitter, emits, tuple_code
+from tlxviz.sim.errors import UnsupportedOperation
+from tlxviz.sim.representation import Absent, Dense, DensePointers, Pointer, Scalar
+
+_SUMS = {"arith.addf": "sum", "arith.addi": "sum", "arith.mulf": "prod", "arith.muli": "prod"}
+_EXTREMES = {
+    "arith.maxnumf": "amax_number",
+    "arith.minnumf": "amin_number",
+    "arith.maximumf": "amax",
+    "arith.minimumf": "amin",
+    "arith.maxsi": "amax",
+    "arith.minsi": "amin",
+}
+_SCANS = {"arith.addf": "cumsum", "arith.addi": "cumsum", "arith.mulf": "cumprod", "arith.muli": "cumprod"}
+
+
+def region_function(e: Emitter, region: Region) -> str:
+    """The name of a Python function that does what a combine region does, on tensors."""
+    inner = Emitter(e.unit, None, e.warps)
+    inner.operation = e.operation
+    inner.held = dict(e.held)
+    names: list[str] = []
+    for argument in region.entry.arguments:
+        name = inner.fresh("a")
+        names.append(name)
+        inner.set(argument, Dense(name))
+    for operation in region.entry.operations[:-1]:
+        inner.emit(operation)
+    results = [inner.dense(value) for value in region.entry.terminator.operands]
+    inner.line(f"return {tuple_code(results)}")
+    function = e.fresh("combine")
+    e.unit.add_function(f"def {function}({', '.join(names)}):", inner)
+    return function
+
+
+def _only(op: Operation) -> str | None:
+    """The name of the one operation of a combine region on its two arguments; None if there is more to it."""
+    block = op.regions[0].entry
+    if len(block.operations) != 2 or len(op.results) != 1:
+        return None
+    first = block.operations[0]
+    return first.name if set(first.operands) == set(block.arguments) else None
+
+
+@emits("tt.reduce")
+def reduce(e: Emitter, op: Operation) -> None:
+    _reduction_cost(e, op)
+    if skip(e, op):
+        for result in op.results:
+            e.set(result, Absent())
+        return
+    axis = op.attributes["axis"]
+    only = _only(op)
+    source = op.operands[0]
+    result = op.results[0]
+    tail = "" if isinstance(result.type, TensorType) else ".item()"
+    if only in _SUMS or only in _EXTREMES:
+        dense = e.dense(source)
+        dtype = e.dtype(scalar_type(result.type))
+        if only in _SUMS:
+            code = f"{dense}.{_SUMS[only]}({axis}, dtype={dtype})"
+        else:
+            code = f"{_EXTREMES[only]}({dense}, {axis})"
+        _set(e, op, [code + tail])
+        return
+    function = region_function(e, op.regions[0])
+    found = e.fresh()
+    sources = tuple_code(e.dense(operand) for operand in op.operands)
+    e.line(f"{found} = reduce_by({function}, {sources}, {axis})")
+    _set(e, op, [f"{found}[{number}]{tail}" for number in range(len(op.results))])
+
+
+def _set(e: Emitter, op: Operation, expressions: list[str]) -> None:
+    for result, code in zip(op.results, expressions, strict=True):
+        name = e.let(code)
+        e.set(result, Dense(name) if isinstance(result.type, TensorType) else Scalar(name))
+
+
+def _reduction_cost(e: Emitter, op: Operation) -> None:
+    alu = e.unit.device.alu
+    type_ = op.operands[0].type
+    costs.issue(e, type_, float(len(op.operands)))
+    e.charge(latency=5 * (alu.shuffle_cycles + alu.latency_cycles) / 2)
+
+
+@emits("tt.scan")
+def scan(e: Emitter, op: Operation) -> None:
+    _reduction_cost(e, op)
+    costs.block_barrier(e)
+    if skip(e, op):
+        for result in op.results:
+            e.set(result, Absent())
+        return
+    axis, reverse = op.attributes["axis"], bool(op.attributes.get("reverse", False))
+    only = _only(op)
+    if only in _SCANS and not reverse:
+        dtype = e.dtype(scalar_type(op.results[0].type))
+        e.result_dense(op, f"{e.dense(op.operands[0])}.{_SCANS[only]}({axis}, dtype={dtype})")
+        return
+    function = region_function(e, op.regions[0])
+    sources = tuple_code(e.dense(operand) for operand in op.operands)
+    found = e.fresh()
+    e.line(f"{found} = scan_by({function}, {sources}, {axis}, {reverse})")
+    for number, result in enumerate(op.results):
+        e.set(result, Dense(e.let(f"{found}[{number}]")))
+
+
+@emits("tt.map_elementwise")
+def map_elementwise(e: Emitter, op: Operation) -> None:
+    """A scalar region applied to each element; with `pack`, to groups of consecutive ones."""
+    costs.issue(e, op.results[0].type, float(sum(1 for _ in op.regions[0].walk())))
+    if skip(e, op):
+        for result in op.results:
+            e.set(result, Absent())
+        return
+    pack = int(op.attributes.get("pack", 1))
+    body = op.regions[0]
+    if len(body.blocks) > 1 or any(inner.regions for inner in body.walk()):
+        raise UnsupportedOperation("tt.map_elementwise with control flow in its region")
+    function = region_function(e, body)
+    found = e.fresh()
+    sources = tuple_code(e.dense(operand) for operand in op.operands)
+    e.line(f"{found} = map_by({function}, {sources}, {pack}, {len(op.results)})")
+    for number, result in enumerate(op.results):
+        e.set(result, Dense(e.let(f"{found}[{number}]")))
+
+
+@emits("tt.reduce.return", "tt.scan.return", "tt.map_elementwise.return")
+def combine_return(e: Emitter, op: Operation) -> None:
+    """Written by the function that holds it."""
+
+
+def callee(e: Emitter, name: str) -> str:
+    """The Python name of a function that was not inlined."""
+    found = e.unit.callees.get(name)
+    if found is not None:
+        return found
+    function = e.unit.program.module.functions.get(name)
+    if function is None:
+        raise UnsupportedOperation(f"a call of {name}, which the module does not define")
+    if any(inner in e.unit.program.site_of for inner in function.walk()):
+        raise UnsupportedOperation(f"{name} is not inlined and synchronizes: drop noinline")
+    python = e.unit.callees[name] = e.fresh("call")
+    inner = Emitter(e.unit, None, e.warps)
+    names: list[str] = ["cta", "me"]
+    for argument in function.regions[0].entry.arguments:
+        fresh = [inner.fresh("a"), inner.fresh("a")]
+        match argument.type:
+            case PointerType():
+                inner.set(argument, Pointer(*fresh))
+            case TensorType() if isinstance(element_of(argument.type), PointerType):
+                inner.set(argument, DensePointers(*fresh))
+            case TensorType():
+                fresh = fresh[:1]
+                inner.set(argument, Dense(fresh[0]))
+            case MemDescType() | TokenType() | _:
+                fresh = fresh[:1]
+                inner.set(argument, Scalar(fresh[0]))
+        names += fresh
+    from tlxviz.sim.dialects.cf import emit_body
+
+    results = emit_body(inner, function.regions[0])
+    inner.line(f"return {tuple_code(results)}")
+    e.unit.add_function(f"def {python}({', '.join(names)}):", inner)
+    return python

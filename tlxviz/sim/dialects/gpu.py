@@ -1,0 +1,19 @@
+"""`gpu` and `nvg`: who and where the code runs."""
+
+from __future__ import annotations
+
+from tlxviz.ir.operation import Operation
+from tlxviz.sim.emitter import Emitter, emits
+
+
+@emits("gpu.thread_id")
+def thread_id(e: Emitter, op: Operation) -> None:
+    """The number of the warp group's first thread: a warp group acts as one, and its first thread speaks for it."""
+    e.charge(slots=1)
+    e.result_scalar(op, "me.first_thread" if op.attributes["axis"] == 0 else "0")
+
+
+@emits("nvg.cluster_id", "ttg.warp_id")
+def cluster_id(e: Emitter, op: Operation) -> None:
+    e.charge(slots=1)
+    e.result_scalar(op, "0" if op.name == "nvg.cluster_id" else "me.first_thread // 32")

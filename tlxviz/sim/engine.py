@@ -1,0 +1,331 @@
+"""The event loop, and what lives on it: barriers, agents, CTAs, SMs.
+
+Generated code (see `compiler`) runs each agent as a generator on its own clock. It works on barriers and units directly and
+yields only when something earlier is due elsewhere (`yield t`), or when it has to block (`yield None`). All times are SM cycles.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush, heappushpop
+from itertools import count
+from typing import Any
+
+from tlxviz.sim.errors import BarrierError
+
+Send = Callable[[Any], int | None]
+Entry = tuple[float, int, Callable[..., Any] | None, Any]
+Row = tuple[int, ...]
+
+TMA_TRACK = -1
+"""In a row, instead of an agent: the TMA engine."""
+TENSOR_CORE_TRACK = -2
+
+
+class EventLoop:
+    """A heap of (cycle, sequence, target, argument), so that equal runs are equal to the last event.
+
+    An entry without argument resumes an agent's generator; any other is a call `target(cycle, argument)`.
+    """
+
+    __slots__ = ("_agents", "ended", "heap", "sequence")
+
+    def __init__(self) -> None:
+        self.heap: list[Entry] = [(math.inf, -1, None, None)]  # the sentinel spares an emptiness test per event
+        self.sequence = count()
+        self.ended: list[Cta] = []
+        self._agents: dict[int, AgentRun] = {}
+
+    def call(self, cycle: int, target: Callable[[int, Any], None], argument: object) -> None:
+        """Calls `target(cycle, argument)` when all that is earlier has happened."""
+        heappush(self.heap, (cycle, next(self.sequence), target, argument))
+
+    def start(self, agent: AgentRun, cycle: int) -> None:
+        """Lets `agent` run from `cycle` on."""
+        generator = agent.generator
+        next(generator)
+        agent.send = generator.send
+        agent.begin = cycle
+        self._agents[id(generator)] = agent
+        heappush(self.heap, (cycle, next(self.sequence), agent.send, None))
+
+    def run(self) -> bool:
+        """Runs until a CTA ends (`ended` holds it) or nothing is left to do; False in the latter case."""
+        heap = self.heap
+        sequence = self.sequence
+        ended = self.ended
+        cycle, _, target, argument = heappop(heap)
+        while target is not None:
+            if argument is None:
+                try:
+                    resume = target(cycle)
+                except StopIteration as stop:
+                    self._finish(target, stop.value)
+                    if ended:
+                        return True
+                else:
+                    if resume is not None:
+                        cycle, _, target, argument = heappushpop(heap, (resume, next(sequence), target, None))
+                        continue
+            else:
+                target(cycle, argument)
+            cycle, _, target, argument = heappop(heap)
+        heappush(heap, (math.inf, -1, None, None))
+        return False
+
+    def _finish(self, send: Any, end: int) -> None:
+        agent = self._agents.pop(id(send.__self__))
+        agent.end = end
+        agent.done = True
+        agent.cta.agent_ended(agent, end)
+
+
+class Barrier:
+    """One mbarrier: arrivals still missing, bytes still to come, and the parity of the phase under way."""
+
+    __slots__ = (
+        "array",
+        "cause",
+        "completed",
+        "count",
+        "last_site",
+        "last_time",
+        "loop",
+        "pending",
+        "phase",
+        "slot",
+        "tx",
+        "waiters",
+    )
+
+    def __init__(self, loop: EventLoop, array: int, slot: int) -> None:
+        self.loop = loop
+        self.array = array
+        self.slot = slot
+        self.count = 0
+        self.pending = 0
+        self.tx = 0
+        self.phase = 0
+        self.completed = 0
+        self.cause = -1
+        self.last_site = -1
+        self.last_time = -1
+        self.waiters: list[Send] = []
+
+    def init(self, arrivals: int) -> None:
+        """`mbarrier.init`: the count of arrivals that complete a phase."""
+        self.count = self.pending = arrivals
+        self.tx = self.phase = self.completed = 0
+        self.cause = self.last_site = self.last_time = -1
+
+    def flip(self, cycle: int, cause: int) -> None:
+        """Completes the phase and wakes those who wait for it."""
+        self.phase ^= 1
+        self.completed += 1
+        self.pending = self.count
+        self.cause = cause
+        if self.waiters:
+            loop = self.loop
+            for send in self.waiters:
+                heappush(loop.heap, (cycle, next(loop.sequence), send, None))
+            self.waiters = []
+
+    def settle(self, cycle: int, cause: int) -> None:
+        """After arrivals: completes the phase if no bytes are missing; complains when there were too many."""
+        if self.pending < 0:
+            raise BarrierError(
+                f"slot {self.slot} takes {self.count} arrivals a phase and got {self.count - self.pending}"
+                if self.count
+                else f"slot {self.slot} is used before it is initialised"
+            )
+        if self.tx == 0:
+            self.flip(cycle, cause)
+
+    def land(self, cycle: int, size: int, cause: int) -> None:
+        """`size` bytes of an asynchronous copy have arrived."""
+        self.tx -= size
+        if self.tx == 0 and self.pending == 0:
+            self.flip(cycle, cause)
+
+
+class NamedBarrier:
+    """A hardware barrier (`bar.sync`, `bar.arrive`) of one CTA; counts threads."""
+
+    __slots__ = ("arrived", "cause", "last_site", "last_time", "threads", "waiters")
+
+    def __init__(self) -> None:
+        self.arrived = 0
+        self.threads = 0
+        self.cause = -1
+        self.last_site = -1
+        self.last_time = -1
+        self.waiters: list[Send] = []
+
+    def arrive(self, loop: EventLoop, cycle: int, threads: int, needed: int, cause: int) -> bool:
+        """Adds `threads` of the `needed`; True when they are complete, and then everybody goes on."""
+        self.threads = needed
+        self.arrived += threads
+        if self.arrived < needed:
+            return False
+        if self.arrived > needed:
+            raise BarrierError(f"takes {needed} threads and {self.arrived} arrived")
+        self.arrived = 0
+        self.cause = cause
+        for send in self.waiters:
+            heappush(loop.heap, (cycle, next(loop.sequence), send, None))
+        self.waiters = []
+        return True
+
+
+class AgentRun:
+    """One warp group of one CTA while it runs."""
+
+    __slots__ = (
+        "begin",
+        "blocked",
+        "copies",
+        "cta",
+        "done",
+        "end",
+        "first_thread",
+        "generator",
+        "group",
+        "index",
+        "mmas",
+        "send",
+        "stores",
+    )
+
+    def __init__(self, cta: Cta, index: int, first_thread: int = 0) -> None:
+        self.cta = cta
+        self.index = index
+        self.first_thread = first_thread
+        self.generator: Generator[Any, Any, int] = None  # type: ignore[assignment]
+        self.send: Send = None  # type: ignore[assignment]
+        self.begin = self.end = 0
+        self.done = False
+        self.blocked: tuple[Any, ...] | None = None
+        """Why it last stopped: (kind, site, since, outer, inner, barrier, parity or number of the named barrier)."""
+        self.mmas: deque[tuple[int, int]] = deque()
+        """Tensor-core work in flight: (cycle at which it completes, row)."""
+        self.stores: deque[tuple[int, int]] = deque()
+        """TMA stores in flight: (cycle at which the source may be reused, row)."""
+        self.copies: deque[tuple[int, int]] = deque()
+        """Committed groups of asynchronous copies."""
+        self.group: tuple[int, int] = (0, -1)
+        """The group of asynchronous copies not yet committed."""
+
+
+class Sm:
+    """The units of one SM that its CTAs share: the cycle from which each is free, and what it has done so far."""
+
+    __slots__ = (
+        "compute_free",
+        "flop",
+        "global_load_bytes",
+        "global_store_bytes",
+        "index",
+        "load_free",
+        "loop",
+        "mufu_free",
+        "tensor_busy",
+        "tensor_free",
+        "tma_busy",
+        "tma_free",
+        "tma_load_bytes",
+        "tma_store_bytes",
+        "tma_store_free",
+    )
+
+    def __init__(self, index: int, loop: EventLoop) -> None:
+        self.index = index
+        self.loop = loop
+        self.tensor_free = self.tma_free = self.tma_store_free = 0
+        self.load_free = self.compute_free = self.mufu_free = 0
+        self.tensor_busy = self.tma_busy = self.flop = 0
+        self.tma_load_bytes = self.tma_store_bytes = 0
+        self.global_load_bytes = self.global_store_bytes = 0
+
+    def compute(self, cycle: int, slots: int, mufu: int) -> int:
+        """Arithmetic that keeps the schedulers busy for `slots` and the MUFU for `mufu` cycles; returns when it is done."""
+        start = self.compute_free
+        if start < cycle:
+            start = cycle
+        self.compute_free = end = start + slots
+        if mufu:
+            start = self.mufu_free
+            if start < cycle:
+                start = cycle
+            self.mufu_free = start = start + mufu
+            if start > end:
+                end = start
+        return end
+
+    def load(self, cycle: int, transfer: int, latency: int, size: int) -> int:
+        """Global reads that take the load-store path `transfer` cycles; returns when the data is there."""
+        start = self.load_free
+        if start < cycle:
+            start = cycle
+        self.load_free = start = start + transfer
+        self.global_load_bytes += size
+        return start + latency
+
+    def store(self, cycle: int, transfer: int, size: int) -> None:
+        """Global writes: they take the path, and nobody waits for them."""
+        start = self.load_free
+        if start < cycle:
+            start = cycle
+        self.load_free = start + transfer
+        self.global_store_bytes += size
+
+
+@dataclass(eq=False, slots=True)
+class Cta:
+    """One CTA in flight."""
+
+    index: int
+    """Linear number in the grid."""
+    pid: tuple[int, int, int]
+    grid: tuple[int, int, int]
+    sm: Sm
+    rows: list[Row] | None
+    """Where events are recorded; None when the CTA is not traced."""
+    begin: int = 0
+    end: int = 0
+    agents: list[AgentRun] = field(default_factory=list)
+    named: dict[int, NamedBarrier] = field(default_factory=dict)
+    barriers: list[Barrier] = field(default_factory=list)
+    tensormaps: dict[Any, Any] = field(default_factory=dict)
+    running: int = 0
+    joiner: tuple[Send, int] | None = None
+    """The default task where it waits for its partitions, and how many agents are then left."""
+
+    def spawn(self, agent: AgentRun, cycle: int) -> None:
+        """Starts one more warp group."""
+        self.agents.append(agent)
+        self.running += 1
+        self.sm.loop.start(agent, cycle)
+
+    def agent_ended(self, agent: AgentRun, cycle: int) -> None:
+        """Wakes the default task when its partitions have ended; reports the CTA when all have."""
+        self.running -= 1
+        if self.running == 0:
+            self.end = max(run.end for run in self.agents)
+            self.sm.loop.ended.append(self)
+        elif self.joiner is not None and self.running == self.joiner[1]:
+            send, _ = self.joiner
+            self.joiner = None
+            loop = self.sm.loop
+            heappush(loop.heap, (cycle, next(loop.sequence), send, None))
+
+    def named_barrier(self, number: int) -> NamedBarrier:
+        found = self.named.get(number)
+        if found is None:
+            found = self.named[number] = NamedBarrier()
+        return found
+
+    def unfinished(self) -> Sequence[AgentRun]:
+        return [agent for agent in self.agents if not agent.done]

@@ -1,0 +1,53 @@
+"""What can go wrong while a kernel is simulated, each with the kernel's own source line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tlxviz._errors import ExitCode, TlxvizError
+
+
+class SimulationError(TlxvizError):
+    """The kernel does something that a GPU would not survive, or that the simulator cannot follow."""
+
+
+class UnsupportedOperation(SimulationError):
+    """An operation of the TTGIR that the simulator has no semantics for."""
+
+
+class MemoryAccessError(SimulationError):
+    """A load or store outside the memory that its pointer belongs to: a GPU reports an illegal memory access."""
+
+    exit_code = ExitCode.FINDINGS
+
+
+class BarrierError(SimulationError):
+    """Use of an mbarrier that the hardware leaves undefined, such as more arrivals than its count."""
+
+    exit_code = ExitCode.FINDINGS
+
+
+class LaunchLimitError(SimulationError):
+    """The launch asks for more than the device has, which CUDA would refuse."""
+
+
+class RunawayError(SimulationError):
+    """An agent ran past the cycle limit."""
+
+    exit_code = ExitCode.FINDINGS
+
+
+class DeviceAssertError(SimulationError):
+    """A `tl.device_assert` of the kernel failed."""
+
+    exit_code = ExitCode.FINDINGS
+
+
+class HangError(SimulationError):
+    """No agent can go on. `report` holds the facts, as docs/trace.md describes them."""
+
+    exit_code = ExitCode.FINDINGS
+
+    def __init__(self, message: str, report: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.report = report

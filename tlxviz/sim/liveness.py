@@ -1,0 +1,252 @@
+"""Which values a run has to compute.
+
+With values on, what reaches memory, control flow or a barrier. With values off, only what feeds control flow, addresses,
+barriers and scalar memory traffic, together with the shared memory and global memory that this is read from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.program import BarrierArray, Buffer, Program
+from tlxviz.ir.types import TensorType
+
+_CONTROL = frozenset({"scf.if", "scf.for", "scf.while", "scf.condition", "cf.cond_br", "cf.br"})
+_TENSOR_DATA = {
+    "tt.store": ("value", "ptr", "mask"),
+    "ttg.local_store": ("value",),
+    "ttg.local_scatter": ("value", "indices"),
+    "ttg.async_copy_global_to_local": ("ptr", "mask", "other"),
+    "tt.print": ("args",),
+    "tt.assert": ("condition",),
+    "tt.descriptor_store": ("src",),
+    "tt.descriptor_reduce": ("src",),
+}
+"""Operations that do nothing but move tensor data, with the operands that only the data needs."""
+_PURE = ("arith.", "math.")
+_PURE_OPERATIONS = frozenset(
+    {
+        "tt.splat",
+        "tt.unsplat",
+        "tt.broadcast",
+        "tt.expand_dims",
+        "tt.reshape",
+        "tt.trans",
+        "tt.split",
+        "tt.join",
+        "tt.cat",
+        "tt.make_range",
+        "tt.addptr",
+        "tt.bitcast",
+        "tt.fp_to_fp",
+        "tt.int_to_ptr",
+        "tt.ptr_to_int",
+        "tt.get_program_id",
+        "tt.get_num_programs",
+        "tt.load",
+        "tt.dot",
+        "tt.reduce",
+        "tt.scan",
+        "tt.gather",
+        "tt.histogram",
+        "tt.clampf",
+        "tt.mulhiui",
+        "tt.precise_sqrt",
+        "tt.precise_divf",
+        "tt.map_elementwise",
+        "tt.extern_elementwise",
+        "tt.descriptor_load",
+        "ttg.convert_layout",
+        "ttg.local_load",
+        "ttg.local_gather",
+        "ttng.warp_group_dot",
+        "gpu.thread_id",
+        "nvg.cluster_id",
+    }
+)
+
+
+class Liveness:
+    """Values and buffers that have to be computed."""
+
+    def __init__(self, program: Program, values: bool) -> None:
+        self.program = program
+        self.live: set[Value] = set()
+        self.buffers: set[int] = set()
+        """Buffers whose contents are needed."""
+        self._work: list[Value] = []
+        self._sources: dict[Value, list[Value]] = {}
+        self._definition: dict[Value, Operation] = {}
+        self._writers: dict[int, list[Operation]] = {}
+        self._stores: list[Operation] = []
+        self._reads_memory = False
+        operations = list(program.module.walk())
+        for op in operations:
+            self._index(op)
+        for op in operations:
+            self._roots(op, values)
+        if values:
+            self.buffers.update(buffer.index for buffer in program.buffers)
+        self._close()
+
+    def _index(self, op: Operation) -> None:
+        for result in op.results:
+            self._definition[result] = op
+        for argument, source in _flows(op):
+            self._sources.setdefault(argument, []).append(source)
+        target = op.operand("dst") or (op.result if op.name == "ttg.local_alloc" and op.operands else None)
+        if target is not None:
+            root = self.program.roots.get(target)
+            if isinstance(root, Buffer):
+                self._writers.setdefault(root.index, []).append(op)
+        if op.name == "tt.store":
+            self._stores.append(op)
+
+    def _roots(self, op: Operation, values: bool) -> None:
+        if op.name in _CONTROL:
+            self._control(op)
+            return
+        if op.name.startswith(_PURE) or op.name in _PURE_OPERATIONS or _passes_through(op):
+            return
+        data = _TENSOR_DATA.get(op.name, ())
+        tensor_data = any(isinstance(value.type, TensorType) for value in op.operands)
+        for part, members in op.groups.items():
+            if values or part not in data or not tensor_data:
+                self._need(members)
+        if not op.groups and (values or not tensor_data):
+            self._need(op.operands)
+
+    def _control(self, op: Operation) -> None:
+        match op.name:
+            case "scf.if" | "scf.condition" | "cf.cond_br":
+                self._need(op.operands[:1])
+            case "scf.for":
+                for part in ("lower", "upper", "step"):
+                    self._need(op.groups[part])
+            case _:
+                pass
+
+    def _need(self, values: tuple[Value, ...]) -> None:
+        self._work += [value for value in values if value not in self.live]
+
+    def _close(self) -> None:
+        while self._work:
+            value = self._work.pop()
+            if value in self.live:
+                continue
+            self.live.add(value)
+            self._need(tuple(self._sources.get(value, ())))
+            op = self._definition.get(value)
+            if op is None or op.name in _CONTROL or op.name == "ttg.warp_specialize":
+                continue
+            self._need(op.operands)
+            for region in op.regions:
+                for inner in region.walk():
+                    self._need(inner.operands)
+            self._contents(op)
+
+    def _contents(self, op: Operation) -> None:
+        """A live read makes what it reads live, and with it whatever writes that."""
+        if op.name == "tt.load" and not self._reads_memory:
+            self._reads_memory = True
+            for store in self._stores:
+                self._need(store.operands)
+        source = op.operand("src") or op.operand("a")
+        for value in (source, op.operand("b")):
+            root = self.program.roots.get(value) if value is not None else None
+            if isinstance(root, Buffer) and op.name in ("ttg.local_load", "ttg.local_gather", "ttng.warp_group_dot"):
+                self._fill(root.index)
+
+    def _fill(self, buffer: int) -> None:
+        if buffer not in self.buffers:
+            self.buffers.add(buffer)
+            for writer in self._writers.get(buffer, ()):
+                self._need(writer.operands)
+
+    def stores(self, op: Operation, values: bool) -> bool:
+        """Whether a `tt.store` has to write: always with values; else scalars, and all where the kernel reads memory back."""
+        return values or self._reads_memory or not any(isinstance(value.type, TensorType) for value in op.operands)
+
+
+def _passes_through(op: Operation) -> bool:
+    return op.name in (
+        "scf.yield",
+        "ttg.warp_yield",
+        "ttg.warp_return",
+        "tt.return",
+        "ttg.warp_specialize",
+        "tt.reduce.return",
+        "tt.scan.return",
+        "tt.map_elementwise.return",
+        "tt.func",
+        "ttng.warp_group_dot_wait",
+        "tt.call",
+    ) or op.name.startswith("ttg.memdesc_")
+
+
+def _flows(op: Operation) -> Iterator[tuple[Value, Value]]:
+    """Pairs (value, where it comes from) that an operation with regions, or a wait that passes its operands on, makes."""
+    match op.name:
+        case "scf.for":
+            body = op.regions[0].entry
+            initial = op.groups.get("init", ())
+            for argument, source in zip(body.arguments[1:], initial, strict=True):
+                yield argument, source
+            for argument, result, source in zip(body.arguments[1:], op.results, body.terminator.operands, strict=True):
+                yield argument, source
+                yield result, argument
+        case "scf.while":
+            before, after = op.regions[0].entry, op.regions[1].entry
+            passed = before.terminator.operands[1:]
+            for argument, first, again in zip(before.arguments, op.operands, after.terminator.operands, strict=True):
+                yield argument, first
+                yield argument, again
+            for argument, result, source in zip(after.arguments, op.results, passed, strict=True):
+                yield argument, source
+                yield result, source
+        case "scf.if":
+            for region in op.regions:
+                if region.blocks:
+                    for result, source in zip(op.results, region.entry.terminator.operands, strict=False):
+                        yield result, source
+        case "ttg.warp_specialize":
+            for region in op.regions:
+                if region.name != "default":
+                    yield from zip(region.entry.arguments, op.operands, strict=True)
+                else:
+                    yield from zip(op.results, region.entry.terminator.operands, strict=False)
+        case "ttng.warp_group_dot_wait":
+            yield from zip(op.results, op.operands, strict=True)
+        case "cf.br" | "cf.cond_br":
+            yield from branch_flows(op)
+        case _:
+            pass
+
+
+def branch_flows(op: Operation) -> Iterator[tuple[Value, Value]]:
+    """(block argument, operand) pairs of a `cf` branch."""
+    assert op.block is not None and op.block.region is not None
+    blocks = {block.label: block for block in op.block.region.blocks}
+    labels = op.attributes["successors"]
+    lists = [op.groups.get("true_args", ()), op.groups.get("false_args", ())] if op.name == "cf.cond_br" else [
+        op.groups.get("args", op.operands)
+    ]
+    for label, values in zip(labels, lists, strict=True):
+        yield from zip(blocks[label].arguments, values, strict=True)
+
+
+def narrow_buffers(program: Program) -> set[int]:
+    """Buffers that keep their own dtype since their bytes are read as another type."""
+    found: set[int] = set()
+    for op in program.module.walk():
+        if op.name == "ttg.memdesc_reinterpret":
+            root = program.roots.get(op.operands[0])
+            if isinstance(root, Buffer):
+                found.add(root.index)
+    return found
+
+
+def is_barrier(program: Program, value: Value) -> bool:
+    """Whether a value is (a view of) an array of mbarriers."""
+    return isinstance(program.roots.get(value), BarrierArray)

@@ -1,0 +1,563 @@
+"""The functions that generated code calls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from heapq import heappush
+from typing import Any
+
+import torch
+
+from tlxviz.sim import memory
+from tlxviz.sim.dtypes import (
+    as_unsigned,
+    cast,
+    cast_towards_zero,
+    float_to_int,
+    round_f16,
+    round_f32,
+    round_scalar,
+    tf32,
+    truncating_div,
+    truncating_rem,
+    unsigned,
+    wrap,
+)
+from tlxviz.sim.engine import AgentRun, Barrier, Cta
+from tlxviz.sim.errors import DeviceAssertError, MemoryAccessError, RunawayError, SimulationError
+from tlxviz.sim.shared import SharedView, allocate
+
+# ---------------------------------------------------------------------- scalars
+
+
+def scalar_divf(a: float, b: float) -> float:
+    """IEEE division."""
+    if b != 0.0:
+        return a / b
+    if a == 0.0 or a != a:
+        return math.nan
+    return math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def scalar_remf(a: float, b: float) -> float:
+    """`fmod`; NaN for a zero divisor."""
+    return math.fmod(a, b) if b != 0.0 and not math.isinf(a) else math.nan
+
+
+def scalar_cmpf(predicate: str, a: float, b: float) -> bool:
+    """One float comparison; `o...` are false and `u...` true when an operand is NaN."""
+    if a != a or b != b:
+        return predicate.startswith("u")
+    match predicate[1:]:
+        case "eq":
+            return a == b
+        case "ne":
+            return a != b
+        case "gt":
+            return a > b
+        case "ge":
+            return a >= b
+        case "lt":
+            return a < b
+        case "le":
+            return a <= b
+        case _:
+            return predicate == "ord"
+
+
+def scalar_maxnumf(a: float, b: float) -> float:
+    return b if a != a else a if b != b else max(a, b)
+
+
+def scalar_minnumf(a: float, b: float) -> float:
+    return b if a != a else a if b != b else min(a, b)
+
+
+def scalar_maximumf(a: float, b: float) -> float:
+    return math.nan if a != a or b != b else max(a, b)
+
+
+def scalar_minimumf(a: float, b: float) -> float:
+    return math.nan if a != a or b != b else min(a, b)
+
+
+def scalar_maxui(a: int, b: int, bits: int) -> int:
+    return a if unsigned(a, bits) > unsigned(b, bits) else b
+
+
+def scalar_minui(a: int, b: int, bits: int) -> int:
+    return a if unsigned(a, bits) < unsigned(b, bits) else b
+
+
+def scalar_divui(a: int, b: int, bits: int) -> int:
+    divisor = unsigned(b, bits)
+    return wrap(unsigned(a, bits) // divisor, bits) if divisor else -1
+
+
+def scalar_remui(a: int, b: int, bits: int) -> int:
+    divisor = unsigned(b, bits)
+    return wrap(unsigned(a, bits) % divisor, bits) if divisor else a
+
+
+def scalar_shrui(a: int, b: int, bits: int) -> int:
+    return wrap(unsigned(a, bits) >> b, bits) if 0 <= b < bits else 0
+
+
+def scalar_shrsi(a: int, b: int, bits: int) -> int:
+    return a >> min(max(b, 0), bits - 1)
+
+
+def scalar_ceildivsi(a: int, b: int, bits: int) -> int:
+    return wrap(-(-a // b), bits)
+
+
+def scalar_floordivsi(a: int, b: int, bits: int) -> int:
+    return wrap(a // b, bits)
+
+
+def scalar_ceildivui(a: int, b: int, bits: int) -> int:
+    return wrap(-(-unsigned(a, bits) // unsigned(b, bits)), bits)
+
+
+def scalar_fptoi(value: float, bits: int, is_unsigned: bool) -> int:
+    """Float to integer: towards zero, saturating, NaN to 0."""
+    if value != value:
+        return 0
+    low, high = (0, (1 << bits) - 1) if is_unsigned else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    if math.isinf(value):
+        return wrap(high if value > 0 else low, bits)
+    return wrap(min(max(int(value), low), high), bits)
+
+
+def scalar_unary(function: Callable[[torch.Tensor], torch.Tensor], value: float, dtype: torch.dtype) -> Any:
+    """A function of one number, through torch so that it agrees with tensors."""
+    return function(torch.tensor(value, dtype=dtype)).item()
+
+
+def bitcast_scalar(value: float, before: torch.dtype, after: torch.dtype) -> Any:
+    """The same bits as another type."""
+    return torch.tensor(value, dtype=before).view(after).item()
+
+
+# ---------------------------------------------------------------------- tensors
+
+
+def _both(a: Any, b: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    if not isinstance(a, torch.Tensor):
+        a = torch.tensor(a, dtype=b.dtype)
+    if not isinstance(b, torch.Tensor):
+        b = torch.tensor(b, dtype=a.dtype)
+    return a, b
+
+
+def divide_int(a: Any, b: Any) -> torch.Tensor:
+    """Truncating division; a zero divisor gives -1."""
+    a, b = _both(a, b)
+    if bool((b == 0).any()):
+        return torch.where(b == 0, -1, torch.div(a, torch.where(b == 0, 1, b), rounding_mode="trunc"))
+    return torch.div(a, b, rounding_mode="trunc")
+
+
+def remainder_int(a: Any, b: Any) -> torch.Tensor:
+    """The remainder of `divide_int`."""
+    a, b = _both(a, b)
+    if bool((b == 0).any()):
+        return torch.where(b == 0, a, torch.fmod(a, torch.where(b == 0, 1, b)))
+    return torch.fmod(a, b)
+
+
+def tensor_divui(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
+    a, b = _both(a, b)
+    return divide_int(as_unsigned(a), as_unsigned(b)).to(dtype)
+
+
+def tensor_remui(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
+    a, b = _both(a, b)
+    return remainder_int(as_unsigned(a), as_unsigned(b)).to(dtype)
+
+
+def tensor_shrui(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
+    a, b = _both(a, b)
+    if a.element_size() < 8:
+        return (as_unsigned(a) >> b.long()).to(dtype)
+    keep = torch.where(b == 0, -1, (1 << (64 - b.clamp(min=1))) - 1)
+    return (a >> b) & keep
+
+
+def tensor_shrsi(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
+    a, b = _both(a, b)
+    return a >> b
+
+
+def tensor_ceildivsi(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
+    a, b = _both(a, b)
+    return -torch.div(-a, b, rounding_mode="floor")
+
+
+def tensor_floordivsi(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
+    a, b = _both(a, b)
+    return torch.div(a, b, rounding_mode="floor")
+
+
+def tensor_ceildivui(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
+    a, b = _both(a, b)
+    return (-torch.div(-as_unsigned(a), as_unsigned(b), rounding_mode="floor")).to(dtype)
+
+
+def float_to_unsigned(a: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Float to unsigned integer, saturating; the result holds the bits in the signed dtype."""
+    largest = 2.0 ** (8 * dtype.itemsize) - 1
+    clean = torch.nan_to_num(a.double(), nan=0.0).clamp(0.0, largest)
+    if dtype.itemsize < 8:
+        return clean.long().to(dtype)
+    return torch.where(clean >= 2.0**63, (clean - 2.0**63).long() + torch.iinfo(torch.int64).min, clean.long())
+
+
+def bitcast(a: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The same bits as another type of the same size."""
+    return a.contiguous().view(dtype)
+
+
+def fma(a: torch.Tensor, b: Any, c: Any) -> torch.Tensor:
+    """a * b + c with one rounding for f32 and narrower."""
+    if a.dtype == torch.float64:
+        return a * b + c
+    wide = torch.float64
+    x = a.to(wide) * (b.to(wide) if isinstance(b, torch.Tensor) else b)
+    return (x + (c.to(wide) if isinstance(c, torch.Tensor) else c)).to(a.dtype)
+
+
+def multiply_high(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """The upper half of the unsigned product."""
+    if a.element_size() == 8:
+        low = (1 << 32) - 1
+        a1, a0, b1, b0 = (a >> 32) & low, a & low, (b >> 32) & low, b & low
+        middle = a1 * b0 + ((tensor_shrui(a0 * b0, 32, torch.int64)) & low)
+        other = a0 * b1 + (middle & low)
+        return a1 * b1 + ((middle >> 32) & low) + ((other >> 32) & low)
+    product = as_unsigned(a) * as_unsigned(b)
+    return tensor_shrui(product, 32, torch.int64).to(a.dtype) if a.element_size() == 4 else (
+        (product >> (8 * a.element_size())).to(a.dtype)
+    )
+
+
+def amax_number(a: torch.Tensor, axis: int) -> torch.Tensor:
+    """The largest along an axis; NaNs do not count, as with `maxnum`."""
+    found = a.amax(axis)
+    return found if not bool(torch.isnan(found).any()) else _numbers(a, axis, -math.inf).amax(axis)
+
+
+def amin_number(a: torch.Tensor, axis: int) -> torch.Tensor:
+    """The smallest along an axis; NaNs do not count."""
+    found = a.amin(axis)
+    return found if not bool(torch.isnan(found).any()) else _numbers(a, axis, math.inf).amin(axis)
+
+
+def _numbers(a: torch.Tensor, axis: int, filler: float) -> torch.Tensor:
+    nan = torch.isnan(a)
+    return torch.where(nan & ~nan.all(axis, keepdim=True), filler, a)
+
+
+Combine = Callable[..., tuple[torch.Tensor, ...]]
+
+
+def reduce_by(combine: Combine, sources: Sequence[torch.Tensor], axis: int) -> tuple[torch.Tensor, ...]:
+    """Reduces neighbours pairwise, which keeps the order of the operands."""
+    items = [source.movedim(axis, 0) for source in sources]
+    while items[0].shape[0] > 1:
+        size = items[0].shape[0]
+        even = size - size % 2
+        merged = _same(combine(*(item[0:even:2] for item in items), *(item[1:even:2] for item in items)), items)
+        items = [torch.cat((new, item[even:])) if even < size else new for new, item in zip(merged, items, strict=True)]
+    return tuple(item[0] for item in items)
+
+
+def _same(found: Sequence[torch.Tensor], like: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    return [new.to(old.dtype) for new, old in zip(found, like, strict=True)]
+
+
+def scan_by(combine: Combine, sources: Sequence[torch.Tensor], axis: int, reverse: bool) -> tuple[torch.Tensor, ...]:
+    """Inclusive scan, doubling the distance each round."""
+    items = [source.movedim(axis, 0) for source in sources]
+    if reverse:
+        items = [item.flip(0) for item in items]
+    distance = 1
+    while distance < items[0].shape[0]:
+        merged = _same(combine(*(item[:-distance] for item in items), *(item[distance:] for item in items)), items)
+        items = [torch.cat((item[:distance], new)) for new, item in zip(merged, items, strict=True)]
+        distance *= 2
+    if reverse:
+        items = [item.flip(0) for item in items]
+    return tuple(item.movedim(0, axis) for item in items)
+
+
+def map_by(function: Combine, sources: Sequence[torch.Tensor], pack: int, results: int) -> tuple[torch.Tensor, ...]:
+    """`tt.map_elementwise`: the function takes `pack` consecutive elements of each source and gives as many of each result."""
+    shape = sources[0].shape
+    lanes = [source.reshape(-1, pack)[:, lane] for source in sources for lane in range(pack)]
+    found = function(*lanes)
+    columns = [found[number * pack : (number + 1) * pack] for number in range(results)]
+    return tuple(torch.stack([column.expand(lanes[0].shape) for column in group], -1).reshape(shape) for group in columns)
+
+
+def ballot(mask: int, flags: torch.Tensor, warps: int) -> torch.Tensor:
+    """`vote.ballot` of each warp: 32 consecutive flags as bits, given to every thread."""
+    bits = (flags.reshape(-1, 32).long() << torch.arange(32)).sum(1) & mask
+    return torch.where(bits >= 2**31, bits - 2**32, bits).to(torch.int32).repeat_interleave(32).view(flags.shape)
+
+
+def spread_part(part: Any, size: int) -> Any:
+    """A condition on one element as a condition on `size` of them."""
+    holds = part[0] == 0 and part[1] > 0 if isinstance(part, tuple) else bool(part.reshape(-1)[0])
+    return (0, size) if holds else (0, 0)
+
+
+# ---------------------------------------------------------------------- memory
+
+
+def make_barriers(cta: Cta, array: int, slots: int) -> list[Barrier]:
+    """The mbarriers of one allocation."""
+    made = [Barrier(cta.sm.loop, array, slot) for slot in range(slots)]
+    cta.barriers += made
+    return made
+
+
+def land(cycle: int, arrival: tuple[Barrier, int, int]) -> None:
+    """The bytes of a copy have arrived; values are off."""
+    barrier, size, cause = arrival
+    barrier.tx -= size
+    if barrier.tx == 0 and barrier.pending == 0:
+        barrier.flip(cycle, cause)
+
+
+def land_load(cycle: int, arrival: tuple[Barrier, int, int, memory.TileDescriptor, Any, torch.Tensor]) -> None:
+    """A TMA load has arrived."""
+    barrier, size, cause, descriptor, at, target = arrival
+    descriptor.load(at, target)
+    barrier.tx -= size
+    if barrier.tx == 0 and barrier.pending == 0:
+        barrier.flip(cycle, cause)
+
+
+def land_gather(cycle: int, arrival: tuple[Barrier, int, int, memory.TileDescriptor, Any, torch.Tensor]) -> None:
+    """A TMA gather has arrived."""
+    barrier, size, cause, descriptor, (rows, column), target = arrival
+    descriptor.gather(rows, column, target)
+    barrier.land(cycle, size, cause)
+
+
+def bulk_store(base: torch.Tensor, offset: int, source: torch.Tensor, size: int) -> None:
+    """`cp.async.bulk` from shared to global memory: `size` bytes."""
+    flat = cast(source.reshape(-1), base.dtype)[: size // base.element_size()]
+    memory.tile_view("store", base, offset, [1], [(0, flat.numel())]).copy_(flat)
+
+
+def bulk_load(target: torch.Tensor, base: torch.Tensor, offset: int) -> None:
+    """`cp.async.bulk` from global to shared memory."""
+    target.copy_(memory.tile_view("load", base, offset, [1], [(0, target.numel())]).view(target.shape))
+
+
+def scratch(size: int) -> torch.Tensor:
+    """Global scratch memory of one CTA."""
+    return torch.zeros(size, dtype=torch.int8)
+
+
+def make_descriptor(
+    base: torch.Tensor, offset: int, box: Sequence[int], dims: Sequence[int], strides: Sequence[int], fill: int
+) -> memory.TileDescriptor:
+    """What `tensormap_create` writes: dimensions from the innermost on, strides in bytes of all but the innermost."""
+    size = base.element_size()
+    return memory.TileDescriptor(
+        base,
+        offset,
+        tuple(reversed(dims)),
+        (*(stride // size for stride in reversed(strides)), 1),
+        tuple(reversed(box)),
+        math.nan if fill else 0.0,
+    )
+
+
+def find_descriptor(cta: Cta, base: torch.Tensor, offset: int, block: tuple[int, ...]) -> memory.TileDescriptor:
+    """The descriptor that was made at a place in memory."""
+    found = cta.tensormaps.get((base.data_ptr(), offset))
+    if found is None:
+        raise MemoryAccessError("a TMA descriptor is used where none was made: make_tensor_descriptor has to come first")
+    return memory.TileDescriptor(found.base, found.offset, found.shape, found.strides, block, found.padding)
+
+
+def atomic_scalar(kind: str, base: torch.Tensor, offset: int, value: Any, compare: Any) -> Any:
+    """One atomic; returns what was there."""
+    old = memory.load_scalar(base, offset)
+    if kind == "cas":
+        if old == compare:
+            base[offset] = value
+        return old
+    before = torch.tensor(old, dtype=base.dtype)
+    base[offset] = memory.combine(kind, before, torch.tensor(value, dtype=base.dtype))
+    return old
+
+
+def cas_dense(base: torch.Tensor, offsets: torch.Tensor, compare: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    """Compare-and-swap of a tensor, element by element."""
+    old = memory.load_dense(base, offsets, None, 0)
+    for place, wanted, new in zip(
+        offsets.reshape(-1).tolist(), compare.expand(offsets.shape).reshape(-1), value.expand(offsets.shape).reshape(-1), strict=True
+    ):
+        if bool(base[place] == wanted):
+            base[place] = new
+    return old
+
+
+def resolve_tensor(space: memory.AddressSpace, addresses: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """A tensor of addresses as offsets into the one allocation they belong to."""
+    base, offset = space.resolve(int(addresses.min()), dtype)
+    start = int(addresses.min()) - offset * dtype.itemsize
+    return base, torch.div(addresses - start, dtype.itemsize, rounding_mode="floor")
+
+
+# ---------------------------------------------------------------------- the rest
+
+
+def device_print(pid: Sequence[int], prefix: str, values: Sequence[Any]) -> None:
+    """`tl.device_print`: a line per element, as on a GPU."""
+    place = ", ".join(map(str, pid))
+    if not values:
+        print(f"pid ({place}){prefix}")
+    for number, value in enumerate(values):
+        operand = f" (operand {number})" if len(values) > 1 else ""
+        if not isinstance(value, torch.Tensor):
+            print(f"pid ({place}) idx (){prefix}{operand} {value}")
+            continue
+        for index, item in enumerate(value.reshape(-1).tolist()):
+            where = ", ".join(str(int(i)) for i in torch.unravel_index(torch.tensor(index), value.shape))
+            print(f"pid ({place}) idx ({where}){prefix}{operand} {item}")
+
+
+def device_assert(pid: Sequence[int], condition: Any, message: str) -> None:
+    """`tl.device_assert`."""
+    holds = bool(condition.all()) if isinstance(condition, torch.Tensor) else bool(condition)
+    if not holds:
+        raise DeviceAssertError(f"device_assert failed in program {tuple(pid)}: {message or 'no message'}")
+
+
+def runaway(cycle: int) -> None:
+    """Ends an agent that never ends by itself."""
+    raise RunawayError(
+        f"still running after {cycle:,} cycles: the loop does not end, or waits for memory that nobody writes"
+    )
+
+
+class Environment:
+    """What inline assembly can see of the machine."""
+
+    def __init__(self, space: memory.AddressSpace, sms: int, clock_mhz: float) -> None:
+        self._space = space
+        self._sms = sms
+        self._clock_mhz = clock_mhz
+        self._cta: Cta | None = None
+        self._agent: AgentRun | None = None
+        self._cycle = 0
+        self._slept = 0
+
+    def begin(self, cta: Cta, agent: AgentRun, cycle: int) -> None:
+        """Says for whom the next statements run, and when."""
+        self._cta, self._agent, self._cycle, self._slept = cta, agent, int(cycle), 0
+
+    def elapsed(self) -> int:
+        """Cycles that the statements since `begin` took beyond their issue."""
+        return self._slept
+
+    def special(self, name: str) -> int:
+        """A special register."""
+        assert self._cta is not None and self._agent is not None
+        axis = {"x": 0, "y": 1, "z": 2}.get(name.rpartition(".")[2], 0)
+        match name.lstrip("%").partition(".")[0]:
+            case "smid":
+                return self._cta.sm.index
+            case "nsmid":
+                return self._sms
+            case "ctaid":
+                return self._cta.pid[axis]
+            case "nctaid":
+                return self._cta.grid[axis]
+            case "tid":
+                return self._agent.first_thread if axis == 0 else 0
+            case "warpid":
+                return self._agent.first_thread // 32
+            case "laneid":
+                return 0
+            case "clock" | "clock64":
+                return self._cycle
+            case "globaltimer":
+                return round(self._cycle * 1000 / self._clock_mhz)
+            case _:
+                raise SimulationError(f"inline assembly reads {name}, which the simulator does not have")
+
+    def load(self, address: int, dtype: torch.dtype) -> Any:
+        """A global read."""
+        base, offset = self._space.resolve(address, dtype)
+        self._slept += 1
+        return memory.load_scalar(base, offset)
+
+    def store(self, address: int, value: Any, dtype: torch.dtype) -> None:
+        """A global write."""
+        base, offset = self._space.resolve(address, dtype)
+        memory.store_scalar(base, offset, value)
+
+    def atomic(self, kind: str, address: int, value: Any, dtype: torch.dtype, compare: Any = None) -> Any:
+        """A global atomic; returns what was there."""
+        base, offset = self._space.resolve(address, dtype)
+        return atomic_scalar(kind, base, offset, value, compare)
+
+    def sleep(self, nanoseconds: int) -> None:
+        """`nanosleep`."""
+        self._slept += round(nanoseconds * self._clock_mhz / 1000)
+
+    def fence(self, name: str) -> None:
+        """A fence orders what is ordered here already."""
+
+
+def namespace() -> dict[str, Any]:
+    """Globals that all generated code starts from."""
+    names: dict[str, Any] = {
+        name: value for name, value in globals().items() if callable(value) and not name.startswith("_")
+    }
+    for name in (
+        "full full_like where maximum minimum fmax fmin isnan stack mm addmm matmul tensor exp2 exp log2 log log10 log1p expm1 "
+        "sqrt rsqrt sin cos tan tanh erf atan floor ceil trunc round abs fmod concatenate"
+    ).split():
+        names[name] = getattr(torch, name)
+    for name in (
+        "indices mask_tensor add_parts rem_part div_part compare_part and_parts where_part load_tile copy_tile store_tile "
+        "load_dense store_dense load_scalar store_scalar address_of bitcast_pointer TileDescriptor combine atomic_dense"
+    ).split():
+        names[name] = getattr(memory, name)
+    names |= {
+        "wrap": wrap,
+        "unsigned": unsigned,
+        "truncating_div": truncating_div,
+        "truncating_rem": truncating_rem,
+        "round_f32": round_f32,
+        "round_f16": round_f16,
+        "round_scalar": round_scalar,
+        "cast": cast,
+        "cast_towards_zero": cast_towards_zero,
+        "float_to_int": float_to_int,
+        "as_unsigned": as_unsigned,
+        "tf32": tf32,
+        "allocate": allocate,
+        "SharedView": SharedView,
+        "AgentRun": AgentRun,
+        "heappush": heappush,
+        "histogram": _histogram,
+        "inf": math.inf,
+        "nan": math.nan,
+    }
+    return names
+
+
+def _histogram(values: torch.Tensor, mask: torch.Tensor | None = None, *, bins: int) -> torch.Tensor:
+    chosen = values if mask is None else values[mask]
+    inside = chosen[(chosen >= 0) & (chosen < bins)]
+    return torch.bincount(inside.long().reshape(-1), minlength=bins)
