@@ -218,8 +218,8 @@ def test_wide_multiply_and_halves() -> None:
         ("cvt.rzi.f32.f32 $0, $1;", (-2.5,), -2.0),
         ("cvt.rmi.f32.f32 $0, $1;", (-2.5,), -3.0),
         ("cvt.sat.f32.f32 $0, $1;", (1.5,), 1.0),
-        ("cvt.rna.tf32.f32 $0, $1;", (1 + 2.0**-11,), 1 + 2.0**-10),
-        ("cvt.rn.tf32.f32 $0, $1;", (1 + 2.0**-11,), 1.0),
+        ("{ .reg .b32 t; cvt.rna.tf32.f32 t, $1; mov.b32 $0, t; }", (1 + 2.0**-11,), 1 + 2.0**-10),
+        ("{ .reg .b32 t; cvt.rn.tf32.f32 t, $1; mov.b32 $0, t; }", (1 + 2.0**-11,), 1.0),
         ("set.gt.f32.f32 $0, $1, $2;", (2.0, 1.0), 1.0),
         ("{ .reg .pred p; testp.infinite.f32 p, $1; selp.f32 $0, 0f3F800000, 0f00000000, p; }", (math.inf,), 1.0),
     ],
@@ -602,7 +602,8 @@ def test_atomics() -> None:
         ("add", "u32", 0xFFFFFFFF, 2, 1), ("min", "s32", 0xFFFFFFFF, 2, 0xFFFFFFFF), ("min", "u32", 0xFFFFFFFF, 2, 2),
         ("max", "u64", 2**63, 1, 2**63), ("inc", "u32", 4, 4, 0), ("inc", "u32", 3, 4, 4), ("dec", "u32", 0, 4, 4),
         ("and", "b32", 6, 3, 2), ("xor", "b32", 6, 3, 5), ("or", "b64", 6, 3, 7), ("exch", "b32", 6, 3, 3),
-        ("add", "f32", float_bits(1.0), float_bits(2.0), float_bits(3.0)), ("add", "f16x2", 0x3C003C00, 0x3C000000, 0x40003C00),
+        ("add", "f32", float_bits(1.0), float_bits(2.0), float_bits(3.0)),
+        ("add", "f16x2", 0x3C003C00, 0x3C000000, 0x40003C00),
     ],
 )  # fmt: skip
 def test_atomic_result(op: str, kind: str, old: int, value: int, expected: int) -> None:
@@ -628,7 +629,10 @@ def test_spin_loop_waits_for_another_program() -> None:
 
 
 def test_branches_differ_between_elements() -> None:
-    asm = "{ .reg .pred p; mov.u32 $0, 1; again: setp.ge.s32 p, $0, $1; @p bra done; add.u32 $0, $0, $0; bra again; done: }"
+    asm = (
+        "{ .reg .pred p; mov.u32 $0, 1; again: setp.ge.s32 p, $0, $1; @p bra done;"
+        " add.u32 $0, $0, $0; bra again; done: }"
+    )
     (got,) = build(asm, "i32", "i32").run([torch.tensor([[1, 5], [9, 16]], dtype=torch.int32)], Machine())
     assert got.tolist() == [[1, 8], [16, 16]]  # type: ignore[union-attr]
 
@@ -688,7 +692,8 @@ def test_compiled_once() -> None:
         ("__nv_norm3d", (2.0, 3.0, 6.0), 7.0), ("__nv_isnanf", (math.nan,), 1), ("__nv_signbitf", (-0.0,), 1),
         ("__nv_float_as_int", (1.0,), 0x3F800000), ("__nv_hiloint2double", (0x3FF00000, 0), 1.0), ("__nv_ffs", (8,), 4),
         ("__nv_popc", (255,), 8), ("__nv_clzll", (1,), 63), ("__nv_mulhi", (2**30, 8), 2),
-        ("__nv_float2int_rz", (-2.7,), -2), ("__nv_float2int_rd", (-2.1,), -3), ("__nv_fadd_ru", (1.0, 2**-30), 1 + 2**-23),
+        ("__nv_float2int_rz", (-2.7,), -2), ("__nv_float2int_rd", (-2.1,), -3),
+        ("__nv_fadd_ru", (1.0, 2**-30), 1 + 2**-23),
         ("__nv_int2float_rn", (3,), 3.0), ("__nv_uhadd", (-1, -1), -1), ("__nv_fdimf", (3.0, 1.0), 2.0),
         ("__nv_byte_perm", (0x33221100, 0x77665544, 0x7531), 0x77553311),
     ],

@@ -1,9 +1,10 @@
 """Compiles the small language of `forms.py` to regular expressions.
 
 A format is a list of words: `$part` is one operand, `$part*` a comma-separated list that may be empty, `@key:int`,
-`@key:word`, `@key:flags`, `@key:string` and `@key:ints` are attributes printed among the operands, `( ... )?` is
-optional, `hints` are pairs such as `evictionPolicy = evict_last`, `pairs:a:b` is a list of `, %a[%b]`, and all else
-stands for itself, brackets in quotes: `'('`.
+`@key:word`, `@key:symbol`, `@key:flags`, `@key:string` and `@key:ints` are attributes printed among the operands,
+`( ... )?` is optional, `!key` is a word that may stand there and is an attribute then, `hints` are pairs such as
+`evictionPolicy = evict_last`, `pairs:a:b` is a list of `, %a[%b]`, and all else stands for itself, brackets in quotes:
+`'('`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ _KINDS = {
     "int": r"-?\d+",
     "word": r"\w+",
     "string": r'"(?:[^"\\]|\\.)*"',
+    # __main__.scaled__fp32__   "a b"
+    "symbol": r'[\w.$\-]+|"[^"]*"',
     # local   local|global_read
     "flags": r"\w+(?:\|\w+)*",
     "ints": r"(?:-?\d+(?:\s*,\s*-?\d+)*)?",
@@ -74,6 +77,8 @@ class Format:
                 pairs = _PAIR.findall(piece)
                 groups[first] = tuple(values[pair[0]] for pair in pairs)
                 groups[second] = tuple(values[pair[1]] for pair in pairs)
+            elif kind == "flag":
+                attributes[part] = True
             elif kind == "hints":
                 attributes.update(_HINT.findall(piece))
             else:
@@ -93,6 +98,8 @@ def _attribute(text: str, kind: str) -> Any:
             return int(text)
         case "ints":
             return [int(part) for part in text.split(",")]
+        case "symbol":
+            return text.strip('"')
         case "string":
             return unescape(text[1:-1])
         case _:
@@ -115,6 +122,9 @@ def _token(token: str, parts: list[tuple[str, str]]) -> str:
         many = token[-1] == "*"
         parts.append((token[1:].rstrip("*"), "many" if many else "one"))
         return rf"((?:{_LIST})?)\s*" if many else rf"({VALUE})\s*"
+    if token[0] == "!":
+        parts.append((token[1:], "flag"))
+        return rf"({token[1:]}\b)?\s*"
     if token[0] == "@":
         key, _, kind = token[1:].partition(":")
         parts.append((key, kind))

@@ -1,8 +1,8 @@
 """How operations print their operands, and what each operand is called in `Operation.groups`.
 
 `FORMS` is the table of names: a format (`formats.py` explains its words) shows the parts in printed order, `$part` a
-key of `groups`, `@key` a key of `attributes`. An optional part that is not printed is a missing key. An operation without
-a row prints plain `%a, %b` and has `operands` only: all of arith, math and elementwise tt. What stands in `{...}` and
+key of `groups`, `@key` and `!key` a key of `attributes`. An optional part that is not printed is a missing key. An
+operation without a row prints plain `%a, %b` and has `operands` only: all of arith, math and elementwise tt. What stands in `{...}` and
 `<{...}>` is in `attributes` under its own name, such as `pendings`, `order`, `inputPrecision`, `isAsync`, `is_async`,
 `perThread`, `axis`; a name without a value is True.
 
@@ -14,7 +14,7 @@ What has no row because it is no plain line:
 | operation | groups | attributes, regions |
 | --- | --- | --- |
 | `tt.func` | | `sym_name`, `sym_visibility`, `result_types`, `arg_attributes` (a dict for each argument), `noinline` |
-| `scf.for` | `lower`, `upper`, `step`, `init` | `unsigned`; the entry block's arguments are the variable, then the carried |
+| `scf.for` | `lower`, `upper`, `step`, `init` | `unsigned`; arguments: the variable, then the carried values |
 | `scf.while` | `init` | two regions; the first one's arguments are the carried values |
 | `scf.if` | `condition` | one region or two |
 | `cf.br` | `args` | `successors`: labels of blocks without `^` |
@@ -53,15 +53,15 @@ _MMA = "$a , $b , $d ( [ ( $token )? ] )?"
 
 FORMS: dict[str, Form] = {
     # arith, math, gpu
-    "arith.divsi": _form("$lhs , $rhs ( exact )?"),
-    "arith.divui": _form("$lhs , $rhs ( exact )?"),
-    "arith.shrsi": _form("$lhs , $rhs ( exact )?"),
-    "arith.shrui": _form("$lhs , $rhs ( exact )?"),
-    "arith.ori": _form("$lhs , $rhs ( disjoint )?"),
+    "arith.divsi": _form("$lhs , $rhs !exact"),
+    "arith.divui": _form("$lhs , $rhs !exact"),
+    "arith.shrsi": _form("$lhs , $rhs !exact"),
+    "arith.shrui": _form("$lhs , $rhs !exact"),
+    "arith.ori": _form("$lhs , $rhs !disjoint"),
     "arith.cmpi": _form("@predicate:word , $lhs , $rhs", "compare"),
     "arith.cmpf": _form("@predicate:word , $lhs , $rhs", "compare"),
-    "arith.extui": _form("( nneg )? $src"),
-    "arith.uitofp": _form("( nneg )? $src"),
+    "arith.extui": _form("!nneg $src"),
+    "arith.uitofp": _form("!nneg $src"),
     "arith.select": _form("$condition , $true , $false", "last"),
     "gpu.thread_id": _form("@axis:word ( upper_bound @upper_bound:int )?", "index", typed=False),
     "nvg.cluster_id": _form("", "i32", typed=False),
@@ -74,6 +74,7 @@ FORMS: dict[str, Form] = {
     "tt.trans": _form(None, needs=("order",)),
     "tt.get_program_id": _form("@axis:word"),
     "tt.get_num_programs": _form("@axis:word"),
+    "tt.reshape": _form("$src !allow_reorder !efficient_layout"),
     "tt.load": _form("$ptr ( , $mask ( , $other )? )? hints", "pointee"),
     "tt.store": _form("$ptr , $value ( , $mask )? hints"),
     "tt.addptr": _form("$ptr , $offset", "first"),
@@ -83,7 +84,7 @@ FORMS: dict[str, Form] = {
     "tt.dot_scaled": _form("$a ( scale $a_scale )? , $b ( scale $b_scale )? , $c lhs = @lhs:word rhs = @rhs:word"),
     "tt.clampf": _form("$x , $min , $max ( , propagateNan = @propagateNan:word )?"),
     "tt.fp_to_fp": _form("$src ( , rounding = @rounding:word )?"),
-    "tt.call": _form("'@' @callee:word '(' $args* ')'"),
+    "tt.call": _form("'@' @callee:symbol '(' $args* ')'"),
     "tt.return": _form("$values*", typed=False),
     "tt.reduce.return": _form("$values*"),
     "tt.scan.return": _form("$values*"),

@@ -13,6 +13,22 @@ from tlxviz.ir.location import UNKNOWN, Location
 from tlxviz.ir.types import Type
 
 
+TERMINATORS = frozenset(
+    {
+        "scf.yield",
+        "scf.condition",
+        "tt.return",
+        "tt.reduce.return",
+        "tt.scan.return",
+        "tt.map_elementwise.return",
+        "ttg.warp_return",
+        "ttg.warp_yield",
+        "cf.br",
+        "cf.cond_br",
+    }
+)
+
+
 @dataclass(eq=False, slots=True)
 class Value:
     """One SSA value: the result of an operation, or an argument of a block."""
@@ -70,8 +86,21 @@ class Block:
     region: Region | None = None
 
     @property
-    def terminator(self) -> Operation:
-        return self.operations[-1]
+    def terminator(self) -> Operation | None:
+        """The operation that ends the block; None where it is not printed, as in a loop that carries nothing."""
+        last = self.operations[-1] if self.operations else None
+        return last if last is not None and last.name in TERMINATORS else None
+
+    @property
+    def body(self) -> list[Operation]:
+        """The operations before the terminator."""
+        return self.operations if self.terminator is None else self.operations[:-1]
+
+    @property
+    def yielded(self) -> tuple[Value, ...]:
+        """What the terminator passes on."""
+        terminator = self.terminator
+        return terminator.operands if terminator is not None else ()
 
 
 @dataclass(eq=False, slots=True)

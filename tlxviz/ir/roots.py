@@ -99,4 +99,4 @@ class Origins:
 
 
 def _yielded(operation: Operation, region: int, index: int) -> Value:
-    return operation.regions[region].blocks[-1].terminator.operands[index]
+    return operation.regions[region].blocks[-1].yielded[index]

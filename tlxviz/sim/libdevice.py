@@ -19,11 +19,14 @@ import torch
 from tlxviz._errors import TlxvizError
 from tlxviz.sim import ptx_rounding as rounding
 from tlxviz.sim.ptx import compile_asm
-from tlxviz.sim.ptx_types import raw
+from tlxviz.sim.ptx_types import raw, where
 
 Number: TypeAlias = "torch.Tensor | int | float"
 Extern: TypeAlias = Callable[..., Number]
 _Torch: TypeAlias = Callable[..., torch.Tensor]
+
+# It lacks annotations in torch.
+_SPECIAL: Any = torch.special
 
 _LETTERS = {"f": "f32", "d": "f64", "i": "i32", "l": "i64"}
 _DTYPES = {"f": torch.float32, "d": torch.float64, "i": torch.int32, "l": torch.int64}
@@ -35,23 +38,31 @@ class UnknownExtern(TlxvizError):
 
 
 def _fdim(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    return torch.where(a > b, a - b, torch.where(torch.isnan(a) | torch.isnan(b), a + b, torch.zeros_like(a)))
+    return where(a > b, a - b, where(torch.isnan(a) | torch.isnan(b), a + b, torch.zeros_like(a)))
 
 
 def _round_away(a: torch.Tensor) -> torch.Tensor:
     whole = torch.trunc(a)
-    return torch.copysign(torch.where((a - whole).abs() >= 0.5, whole.abs() + 1, whole.abs()), a)
+    return torch.copysign(where((a - whole).abs() >= 0.5, whole.abs() + 1, whole.abs()), a)
 
 
 def _cbrt(a: torch.Tensor) -> torch.Tensor:
     root = torch.copysign(a.abs().to(torch.float64).pow(1 / 3), a.to(torch.float64))
     # One Newton step takes away the error of the exponent 1/3, which has no exact float64.
     better = root - (root * root * root - a) / (3 * root * root)
-    return torch.where(torch.isfinite(better), better, root).to(a.dtype)
+    return where(torch.isfinite(better), better, root).to(a.dtype)
 
 
 def _norm(*parts: torch.Tensor) -> torch.Tensor:
     return torch.sqrt(torch.stack([part.to(torch.float64) ** 2 for part in parts]).sum(0)).to(parts[0].dtype)
+
+
+def _rcbrt(a: torch.Tensor) -> torch.Tensor:
+    return 1 / _cbrt(a)
+
+
+def _rnorm(*parts: torch.Tensor) -> torch.Tensor:
+    return 1 / _norm(*parts)
 
 
 def _ldexp(a: torch.Tensor, exponent: torch.Tensor) -> torch.Tensor:
@@ -67,31 +78,31 @@ def _exponent(a: torch.Tensor) -> torch.Tensor:
 
 def _ilogb(a: torch.Tensor) -> torch.Tensor:
     low, high = torch.iinfo(torch.int32).min, torch.iinfo(torch.int32).max
-    result = torch.where(torch.isinf(a), high, _exponent(a))
-    return torch.where((a == 0) | torch.isnan(a), low, result)
+    result = where(torch.isinf(a), high, _exponent(a))
+    return where((a == 0) | torch.isnan(a), low, result)
 
 
 def _logb(a: torch.Tensor) -> torch.Tensor:
-    result = torch.where(torch.isfinite(a), _exponent(a).to(a.dtype), a.abs())
-    return torch.where(a == 0, -math.inf, result)
+    result = where(torch.isfinite(a), _exponent(a).to(a.dtype), a.abs())
+    return where(a == 0, -math.inf, result)
 
 
 def _remainder(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """The IEEE remainder: the quotient goes to the nearest integer, ties to even."""
     size = b.abs()
     rest = torch.fmod(a.abs(), 2 * size)
-    rest = torch.where(torch.isfinite(2 * size), rest, a.abs())
-    over = torch.where(2 * (rest - size) >= size, rest - 2 * size, rest - size)
-    rest = torch.where(2 * rest > size, over, rest)
-    rest = torch.where(torch.isinf(b) & torch.isfinite(a), a.abs(), rest)
-    return torch.where(torch.signbit(a), -rest, rest)
+    rest = where(torch.isfinite(2 * size), rest, a.abs())
+    over = where(2 * (rest - size) >= size, rest - 2 * size, rest - size)
+    rest = where(2 * rest > size, over, rest)
+    rest = where(torch.isinf(b) & torch.isfinite(a), a.abs(), rest)
+    return where(torch.signbit(a), -rest, rest)
 
 
 def _sinpi(a: torch.Tensor, shift: float = 0.0) -> torch.Tensor:
     reduced = torch.remainder(a.to(torch.float64), 2.0)
     turned = reduced + shift
     # Multiples of pi are no float64: whole numbers of half turns have exact results.
-    whole = torch.where(torch.remainder(turned, 1.0) == 0, torch.zeros_like(turned), torch.sin(turned * math.pi))
+    whole = where(torch.remainder(turned, 1.0) == 0, torch.zeros_like(turned), torch.sin(turned * math.pi))
     return whole.to(a.dtype)
 
 
@@ -105,12 +116,24 @@ def _scaled_log(a: torch.Tensor) -> torch.Tensor:
 
 def _erfc_inverse(a: torch.Tensor) -> torch.Tensor:
     # 1 - a would cancel for a small one; the quantile of the normal distribution does not.
-    return (-torch.special.ndtri(a.to(torch.float64) / 2) / math.sqrt(2.0)).to(a.dtype)
+    return (-_SPECIAL.ndtri(a.to(torch.float64) / 2) / math.sqrt(2.0)).to(a.dtype)
 
 
-def _wide(function: _Torch) -> _Torch:
-    """`function` computed in float64, where torch's float32 version loses accuracy."""
-    return lambda a: function(a.to(torch.float64)).to(a.dtype)
+def _rsqrt(a: torch.Tensor) -> torch.Tensor:
+    """Rounded to nearest, which torch's version for float32 is not."""
+    return torch.rsqrt(a.to(torch.float64)).to(a.dtype)
+
+
+def _as_float(a: torch.Tensor) -> torch.Tensor:
+    return a.view(torch.float32)
+
+
+def _as_double(a: torch.Tensor) -> torch.Tensor:
+    return a.view(torch.float64)
+
+
+def _low_word(a: torch.Tensor) -> torch.Tensor:
+    return raw(a).to(torch.int32)
 
 
 def _high_word(a: torch.Tensor) -> torch.Tensor:
@@ -130,7 +153,7 @@ def _average(a: torch.Tensor, b: torch.Tensor, unsigned: bool, up: bool) -> torc
 
 def _find_first(a: torch.Tensor) -> torch.Tensor:
     lowest = (a & -a).to(torch.float64).abs()
-    return torch.where(a == 0, 0, torch.frexp(lowest).exponent).to(torch.int32)
+    return where(a == 0, 0, torch.frexp(lowest).exponent).to(torch.int32)
 
 
 # Functions that exist for f64 as __nv_NAME and for f32 as __nv_NAMEf. The key says how many operands they take.
@@ -138,23 +161,23 @@ _BOTH: dict[int, dict[str, _Torch]] = {
     1: {
         "acos": torch.acos, "acosh": torch.acosh, "asin": torch.asin, "asinh": torch.asinh, "atan": torch.atan,
         "atanh": torch.atanh, "cbrt": _cbrt, "ceil": torch.ceil, "cos": torch.cos, "cosh": torch.cosh,
-        "cospi": partial(_sinpi, shift=0.5), "cyl_bessel_i0": torch.special.i0, "cyl_bessel_i1": torch.special.i1,
-        "erf": torch.erf, "erfc": torch.erfc, "erfcinv": _erfc_inverse, "erfcx": torch.special.erfcx,
+        "cospi": partial(_sinpi, shift=0.5), "cyl_bessel_i0": _SPECIAL.i0, "cyl_bessel_i1": _SPECIAL.i1,
+        "erf": torch.erf, "erfc": torch.erfc, "erfcinv": _erfc_inverse, "erfcx": _SPECIAL.erfcx,
         "erfinv": torch.erfinv, "exp": torch.exp, "exp10": _scaled_log, "exp2": torch.exp2, "expm1": torch.expm1,
-        "fabs": torch.abs, "floor": torch.floor, "j0": torch.special.bessel_j0, "j1": torch.special.bessel_j1,
+        "fabs": torch.abs, "floor": torch.floor, "j0": _SPECIAL.bessel_j0, "j1": _SPECIAL.bessel_j1,
         "lgamma": torch.lgamma, "log": torch.log, "log10": torch.log10, "log1p": torch.log1p, "log2": torch.log2,
-        "logb": _logb, "nearbyint": torch.round, "normcdf": torch.special.ndtr, "normcdfinv": torch.special.ndtri,
-        "rcbrt": lambda a: 1 / _cbrt(a), "rint": torch.round, "round": _round_away, "rsqrt": torch.rsqrt,
+        "logb": _logb, "nearbyint": torch.round, "normcdf": _SPECIAL.ndtr, "normcdfinv": _SPECIAL.ndtri,
+        "rcbrt": _rcbrt, "rint": torch.round, "round": _round_away, "rsqrt": torch.rsqrt,
         "sin": torch.sin, "sinh": torch.sinh, "sinpi": _sinpi, "sqrt": torch.sqrt, "tan": torch.tan,
-        "tanh": torch.tanh, "trunc": torch.trunc, "y0": torch.special.bessel_y0, "y1": torch.special.bessel_y1,
+        "tanh": torch.tanh, "trunc": torch.trunc, "y0": _SPECIAL.bessel_y0, "y1": _SPECIAL.bessel_y1,
     },
     2: {
         "atan2": torch.atan2, "copysign": torch.copysign, "fdim": _fdim, "fmod": torch.fmod, "hypot": torch.hypot,
         "nextafter": torch.nextafter, "pow": torch.pow, "remainder": _remainder, "fmax": torch.fmax,
-        "fmin": torch.fmin, "rhypot": lambda a, b: 1 / _norm(a, b),
+        "fmin": torch.fmin, "rhypot": _rnorm,
     },
-    3: {"fma": rounding.fma, "norm3d": _norm, "rnorm3d": lambda *parts: 1 / _norm(*parts)},
-    4: {"norm4d": _norm, "rnorm4d": lambda *parts: 1 / _norm(*parts)},
+    3: {"fma": rounding.fma, "norm3d": _norm, "rnorm3d": _rnorm},
+    4: {"norm4d": _norm, "rnorm4d": _rnorm},
 }  # fmt: skip
 
 # Torch functions with their own signatures: result, then operands.
@@ -171,7 +194,7 @@ _SINGLE: dict[str, tuple[str, _Torch]] = {
     "fast_tanf": ("ff", torch.tan),
     "fast_tanhf": ("ff", torch.tanh),
     "saturatef": ("ff", rounding.saturate),
-    "frsqrt_rn": ("ff", _wide(torch.rsqrt)),
+    "frsqrt_rn": ("ff", _rsqrt),
     "ldexpf": ("ffi", _ldexp), "ldexp": ("ddi", _ldexp), "scalbnf": ("ffi", _ldexp), "scalbn": ("ddi", _ldexp),
     "powif": ("ffi", _pow_int), "powi": ("ddi", _pow_int),
     "ilogbf": ("if", _ilogb), "ilogb": ("id", _ilogb),
@@ -182,9 +205,9 @@ _SINGLE: dict[str, tuple[str, _Torch]] = {
     "finitef": ("if", torch.isfinite), "isfinited": ("id", torch.isfinite),
     "signbitf": ("if", torch.signbit), "signbitd": ("id", torch.signbit),
     "float_as_int": ("if", raw), "float_as_uint": ("if", raw), "double_as_longlong": ("ld", raw),
-    "int_as_float": ("fi", lambda a: a.view(torch.float32)), "uint_as_float": ("fi", lambda a: a.view(torch.float32)),
-    "longlong_as_double": ("dl", lambda a: a.view(torch.float64)),
-    "double2hiint": ("id", _high_word), "double2loint": ("id", lambda a: raw(a).to(torch.int32)),
+    "int_as_float": ("fi", _as_float), "uint_as_float": ("fi", _as_float),
+    "longlong_as_double": ("dl", _as_double),
+    "double2hiint": ("id", _high_word), "double2loint": ("id", _low_word),
     "hiloint2double": ("dii", _two_words),
     "ffs": ("ii", _find_first), "ffsll": ("il", _find_first),
     "hadd": ("iii", partial(_average, unsigned=False, up=False)),

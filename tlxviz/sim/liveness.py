@@ -193,13 +193,13 @@ def _flows(op: Operation) -> Iterator[tuple[Value, Value]]:
             initial = op.groups.get("init", ())
             for argument, source in zip(body.arguments[1:], initial, strict=True):
                 yield argument, source
-            for argument, result, source in zip(body.arguments[1:], op.results, body.terminator.operands, strict=True):
+            for argument, result, source in zip(body.arguments[1:], op.results, body.yielded, strict=True):
                 yield argument, source
                 yield result, argument
         case "scf.while":
             before, after = op.regions[0].entry, op.regions[1].entry
-            passed = before.terminator.operands[1:]
-            for argument, first, again in zip(before.arguments, op.operands, after.terminator.operands, strict=True):
+            passed = before.yielded[1:]
+            for argument, first, again in zip(before.arguments, op.operands, after.yielded, strict=True):
                 yield argument, first
                 yield argument, again
             for argument, result, source in zip(after.arguments, op.results, passed, strict=True):
@@ -208,14 +208,14 @@ def _flows(op: Operation) -> Iterator[tuple[Value, Value]]:
         case "scf.if":
             for region in op.regions:
                 if region.blocks:
-                    for result, source in zip(op.results, region.entry.terminator.operands, strict=False):
+                    for result, source in zip(op.results, region.entry.yielded, strict=False):
                         yield result, source
         case "ttg.warp_specialize":
             for region in op.regions:
                 if region.name != "default":
                     yield from zip(region.entry.arguments, op.operands, strict=True)
                 else:
-                    yield from zip(op.results, region.entry.terminator.operands, strict=False)
+                    yield from zip(op.results, region.entry.yielded, strict=False)
         case "ttng.warp_group_dot_wait":
             yield from zip(op.results, op.operands, strict=True)
         case "cf.br" | "cf.cond_br":

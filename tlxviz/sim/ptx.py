@@ -18,7 +18,7 @@ from tlxviz.sim.ptx_memory import AsmEnvironment, MemoryAccess, atomic_result
 from tlxviz.sim.ptx_operands import State, Step
 from tlxviz.sim.ptx_parse import Parsed, parse, refused
 from tlxviz.sim.ptx_program import compile_statements
-from tlxviz.sim.ptx_types import SIGNED, Refusal, UnsupportedAsm, raw, resize
+from tlxviz.sim.ptx_types import SIGNED, Refusal, UnsupportedAsm, broadcast_shape, raw, resize
 
 __all__ = ["AsmEnvironment", "AsmProgram", "MemoryAccess", "UnsupportedAsm", "atomic_result", "compile_asm"]
 
@@ -75,7 +75,7 @@ class AsmProgram:
         if len(operands) != len(self.operands):
             raise refused(self.asm, "operands", f"{len(operands)} operands for {len(self.operands)} types")
         tensors = [_tensor(value, kind) for value, kind in zip(operands, self.operands, strict=True)]
-        shape = torch.broadcast_shapes(*(tensor.shape for tensor in tensors)) if tensors else torch.Size()
+        shape = broadcast_shape(*(tensor.shape for tensor in tensors)) if tensors else torch.Size()
         registers: list[torch.Tensor | None] = [None] * len(self.parsed.widths)
         incoming: list[torch.Tensor] = []
         for tensor, kind in zip(tensors, self.operands, strict=True):
@@ -112,7 +112,7 @@ class AsmProgram:
         self, registers: list[torch.Tensor | None], environment: AsmEnvironment | None
     ) -> list[torch.Tensor | None]:
         present = [registers[slot] for slot in self.inputs]
-        shape = torch.broadcast_shapes(*(value.shape for value in present if value is not None))
+        shape = broadcast_shape(*(value.shape for value in present if value is not None))
         if not self.branches or not shape.numel() > 1:
             self._interpret(State(registers, environment))
             return [registers[slot] for slot in self.outputs]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from tlxviz.sim import ptx_rounding as rounding
-from tlxviz.sim.ptx_types import TYPES, IntArray, Opcode, PtxType, Refusal, raw
+from tlxviz.sim.ptx_types import TYPES, IntArray, Opcode, PtxType, Refusal, broadcast_all, from_array, raw
 
 Built: TypeAlias = tuple[tuple[PtxType, ...], tuple[PtxType, ...], Callable[..., Any]]
 
@@ -73,10 +73,10 @@ def _decode(source: PtxType, code: IntArray) -> torch.Tensor:
     """Packed codes as float64 with a last dimension for the two lanes."""
     pair = np.stack(np.broadcast_arrays(code & _lane_mask(source), code >> code.dtype.type(source.bits // 2)), -1)
     if source.name == "ue8m0x2":
-        return torch.from_numpy(np.where(pair == 0xFF, np.nan, np.exp2(pair.astype(np.float64) - 127)))
+        return from_array(np.where(pair == 0xFF, np.nan, np.exp2(pair.astype(np.float64) - 127)))
     width = sum(_SMALL[source.name][:2])
     size = _values(source.name)[pair & ((1 << width) - 1)]
-    return torch.from_numpy(np.where(pair >> width & 1, -size, size))
+    return from_array(np.where(pair >> width & 1, -size, size))
 
 
 def _lane_mask(packed: PtxType) -> Any:
@@ -111,7 +111,11 @@ def _from_small(op: Opcode, target: PtxType, source: PtxType) -> Built:
     if not (target.is_float and target.lanes == 2):
         raise Refusal(f"a conversion from .{source.name} gives f16x2 or bf16x2")
     finish = _float_finish(op, target)
-    return (target,), (source,), lambda code: finish(rounding.narrow(_decode(source, code), target.dtype))
+
+    def apply(code: IntArray) -> torch.Tensor:
+        return finish(rounding.narrow(_decode(source, code), target.dtype))
+
+    return (target,), (source,), apply
 
 
 def _float_finish(op: Opcode, target: PtxType) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -156,7 +160,7 @@ def _float_to_float(op: Opcode, target: PtxType, source: PtxType, operands: int)
             raise Refusal(f"a conversion to .{target.name} takes two operands")
 
         def pair(high: torch.Tensor, low: torch.Tensor) -> torch.Tensor:
-            return torch.stack(torch.broadcast_tensors(one(low), one(high)), -1)
+            return torch.stack(broadcast_all(one(low), one(high)), -1)
 
         return (target,), (source, source), pair
     if target.lanes != source.lanes:
@@ -209,12 +213,12 @@ def _int_to_float(op: Opcode, target: PtxType, source: PtxType) -> Built:
 
     def apply(x: IntArray) -> torch.Tensor:
         if source.bits < 64:
-            return finish(rounding.narrow(torch.from_numpy(np.asarray(x.astype(np.float64))), target.dtype, mode))
+            return finish(rounding.narrow(from_array(np.asarray(x.astype(np.float64))), target.dtype, mode))
         wide = np.asarray(x).view(kind)
         half = wide.dtype.type(32)
         upper = np.ldexp((wide >> half).astype(np.float64), 32)
         lower = np.asarray((wide & wide.dtype.type(0xFFFFFFFF)).astype(np.float64))
-        total, lost = rounding.two_sum(torch.from_numpy(np.asarray(upper)), torch.from_numpy(lower))
+        total, lost = rounding.two_sum(from_array(np.asarray(upper)), from_array(lower))
         return finish(rounding.finish(total, lost, target.dtype, mode))
 
     return (target,), (source,), apply

@@ -11,7 +11,7 @@ import torch
 
 from tlxviz.sim import ptx_convert, ptx_integer
 from tlxviz.sim import ptx_rounding as rounding
-from tlxviz.sim.ptx_types import PRED, TYPES, Opcode, PtxType, Refusal, Value
+from tlxviz.sim.ptx_types import PRED, TYPES, IntArray, Opcode, PtxType, Refusal, Value, from_array, where
 
 _MODES = "rn rz rm rp"
 _Apply = Callable[..., Any]
@@ -107,13 +107,13 @@ def _extremum(largest: bool) -> Callable[[Opcode, int], Operation]:
 
         def two(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
             if by_size:
-                sign = torch.where(torch.signbit(a) ^ torch.signbit(b), -1.0, 1.0).to(a.dtype)
+                sign = where(torch.signbit(a) ^ torch.signbit(b), -1.0, 1.0).to(a.dtype)
                 chosen = choose(a.abs(), b.abs())
                 return torch.copysign(chosen, sign) if "xorsign" in op.modifiers else chosen
             chosen = choose(a, b)
             # Plus zero is above minus zero here, but the host may return either; the sum and the negated sum know.
             zero = a + b if largest else -((-a) + (-b))
-            return torch.where((a == 0) & (b == 0), zero, chosen)
+            return where((a == 0) & (b == 0), zero, chosen)
 
         def apply(*sources: torch.Tensor) -> torch.Tensor:
             result = two(sources[0], sources[1])
@@ -131,7 +131,10 @@ def _divide(op: Opcode, operands: int) -> Operation:
 
 
 def _copysign(op: Opcode, _operands: int) -> Operation:
-    return _float(op, 2, lambda sign, size: torch.copysign(size, sign), "")
+    def apply(sign: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
+        return torch.copysign(size, sign)
+
+    return _float(op, 2, apply, "")
 
 
 _COMPARISONS = "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan"
@@ -201,7 +204,7 @@ def _set(op: Opcode, _operands: int) -> Operation:
     def apply(a: Value, b: Value) -> Value:
         result = np.asarray(compare(a, b))
         if result_type.is_float:
-            return torch.from_numpy(result).to(result_type.dtype)
+            return from_array(result).to(result_type.dtype)
         return np.where(result, -1, 0).astype(f"i{result_type.lane_bits // 8}").view(result_type.numpy_dtype)
 
     return Operation((result_type,), (ptx_type, ptx_type), apply)
@@ -217,7 +220,7 @@ def _selp(op: Opcode, _operands: int) -> Operation:
 
     def apply(a: Value, b: Value, chosen: Any) -> Value:
         if isinstance(a, torch.Tensor) and isinstance(b, torch.Tensor):
-            return torch.where(torch.from_numpy(np.asarray(chosen)), a, b)
+            return where(from_array(np.asarray(chosen)), a, b)
         return np.where(chosen, a, b)
 
     return Operation((kept,), (kept, kept, PRED), apply)
@@ -228,7 +231,11 @@ def _slct(op: Opcode, _operands: int) -> Operation:
     if len(op.types) != 2:
         raise Refusal("slct names two types")
     kept, by = _bits_of(op.types[0]), op.types[1]
-    return Operation((kept,), (kept, kept, by), lambda a, b, c: np.where(np.asarray(c >= 0), a, b))
+
+    def apply(a: IntArray, b: IntArray, c: Any) -> IntArray:
+        return np.where(np.asarray(c >= 0), a, b)
+
+    return Operation((kept,), (kept, kept, by), apply)
 
 
 def _testp(op: Opcode, _operands: int) -> Operation:
@@ -253,13 +260,21 @@ def _convert(op: Opcode, operands: int) -> Operation:
 
 def _copy(op: Opcode, _operands: int) -> Operation:
     kept = op.types[-1] if op.types else TYPES["b64"]
-    return Operation((kept,), (kept,), lambda address: address)
+
+    def apply(address: Value) -> Value:
+        return address
+
+    return Operation((kept,), (kept,), apply)
 
 
 def _policy(op: Opcode, operands: int) -> Operation:
     """A cache eviction policy means nothing here: any value does."""
     result = TYPES["b64"]
-    return Operation((result,), (TYPES["b32"],) * operands, lambda *_: np.zeros((), np.uint64))
+
+    def apply(*_sources: Value) -> IntArray:
+        return np.zeros((), np.uint64)
+
+    return Operation((result,), (TYPES["b32"],) * operands, apply)
 
 
 BUILDERS: dict[str, Callable[[Opcode, int], Operation]] = {

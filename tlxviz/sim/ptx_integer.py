@@ -191,6 +191,19 @@ def _dot4(a: IntArray, b: IntArray, c: IntArray) -> IntArray:
     return total
 
 
+def _distance(a: IntArray, b: IntArray) -> IntArray:
+    return np.subtract(np.maximum(a, b), np.minimum(a, b))
+
+
+def _plus(function: Callable[[IntArray, IntArray], IntArray]) -> Callable[[IntArray, IntArray, IntArray], IntArray]:
+    """`function` of two operands plus a third one."""
+
+    def apply(a: IntArray, b: IntArray, c: IntArray) -> IntArray:
+        return np.add(function(a, b), c)
+
+    return apply
+
+
 def _arithmetic(op: Opcode) -> Built:
     functions: dict[str, Callable[[IntArray, IntArray], IntArray]] = {
         "add": np.add, "sub": np.subtract, "div": _divide, "rem": _remainder, "min": np.minimum, "max": np.maximum,
@@ -217,7 +230,7 @@ def _multiply(op: Opcode) -> Built:
     result, multiply = _product(op, source)
     if op.name == "mul":
         return (result,), (source, source), multiply
-    return (result,), (source, source, result), lambda a, b, c: np.add(multiply(a, b), c)
+    return (result,), (source, source, result), _plus(multiply)
 
 
 def _multiply_24(op: Opcode) -> Built:
@@ -235,7 +248,7 @@ def _multiply_24(op: Opcode) -> Built:
 
     if op.name == "mul24":
         return (source,), (source, source), multiply
-    return (source,), (source, source, source), lambda a, b, c: np.add(multiply(a, b), c)
+    return (source,), (source, source, source), _plus(multiply)
 
 
 def _bitwise(op: Opcode) -> Built:
@@ -287,7 +300,7 @@ def _sums(op: Opcode) -> Built:
             raise Refusal("dp4a names two types")
         result = TYPES["s32"] if "s32" in (op.types[0].name, op.types[1].name) else U32
         return (result,), (op.types[0], op.types[1], result), _dot4
-    return (op.type,), (op.type,) * 3, lambda a, b, c: np.add(np.maximum(a, b) - np.minimum(a, b), c)
+    return (op.type,), (op.type,) * 3, _plus(_distance)
 
 
 _BUILDERS: dict[str, Callable[[Opcode], Built]] = {

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
 
 from tlxviz.sim import ptx_integer
-from tlxviz.sim.ptx_types import SIGNED, TYPES, Opcode, PtxType, Refusal, int_tensor, read_bits, write_bits
+from tlxviz.sim.ptx_types import (
+    SIGNED,
+    TYPES,
+    Opcode,
+    PtxType,
+    Refusal,
+    broadcast_shape,
+    from_array,
+    int_tensor,
+    read_bits,
+    write_bits,
+)
 
 _ORDERS = ("weak", "relaxed", "acquire", "release", "acq_rel", "volatile", "mmio")
 _SCOPES = ("cta", "cluster", "gpu", "sys")
@@ -141,8 +152,8 @@ def each(
 ) -> torch.Tensor:
     """Call `visit` with the address and the bits of the values of every element that `mask` lets through."""
     operands = (address, *values) if mask is None else (address, *values, mask)
-    shape = torch.broadcast_shapes(*(operand.shape for operand in operands))
-    columns = [operand.broadcast_to(shape).reshape(-1).tolist() for operand in operands]
+    shape = broadcast_shape(*(operand.shape for operand in operands))
+    columns: list[list[Any]] = [cast(Any, operand.broadcast_to(shape).reshape(-1)).tolist() for operand in operands]
     limits = [(1 << 8 * operand.element_size()) - 1 for operand in operands]
     bits: list[int] = []
     for row in zip(*columns, strict=True):
@@ -151,4 +162,4 @@ def each(
         got = None if masked else visit(unsigned[0], tuple(unsigned[1 : 1 + len(values)]))
         bits.append(0 if got is None else got & ((1 << result.bits) - 1))
     array = np.array(bits, dtype=f"u{result.bits // 8}").view(f"i{result.bits // 8}")
-    return torch.from_numpy(array).reshape(shape)
+    return from_array(array).reshape(shape)

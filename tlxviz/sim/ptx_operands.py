@@ -19,10 +19,13 @@ from tlxviz.sim.ptx_types import (
     PtxType,
     Refusal,
     Value,
+    broadcast_all,
+    from_array,
     int_tensor,
     raw,
     read_bits,
     resize,
+    where,
     write_bits,
 )
 
@@ -89,7 +92,7 @@ def store_operand(operand: Operand, ptx_type: PtxType) -> Store:
         new = write_bits(value, ptx_type, bits)
         old = state.registers[slot]
         if mask is not None and old is not None:
-            new = torch.where(mask, new, old) if bits == 1 else torch.where(mask, raw(new), raw(old))
+            new = where(mask, new, old) if bits == 1 else where(mask, raw(new), raw(old))
         state.registers[slot] = new
 
     return store
@@ -100,7 +103,7 @@ def fetch_guard(statement: Statement) -> Fetch | None:
     if statement.guard is None:
         return None
     predicate = fetch_operand(statement.guard, PRED)
-    return lambda state: torch.from_numpy(np.asarray(predicate(state)))
+    return lambda state: from_array(np.asarray(predicate(state)))
 
 
 def register_width(operand: Operand) -> int | None:
@@ -114,7 +117,7 @@ def fetch_packed(source: Operand, whole: int, part: PtxType) -> Callable[[State]
         fetches = [fetch_bits(piece, part.bits) for piece in source.parts]
 
         def gather(state: State) -> torch.Tensor:
-            pieces = torch.broadcast_tensors(*[fetch(state) for fetch in fetches])
+            pieces = broadcast_all(*[fetch(state) for fetch in fetches])
             return torch.stack(pieces, -1).view(SIGNED[whole]).squeeze(-1)
 
         return gather

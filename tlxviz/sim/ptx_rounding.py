@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-from tlxviz.sim.ptx_types import SIGNED, raw
+from tlxviz.sim.ptx_types import SIGNED, raw, where
 
 _SPLIT = float(2**27 + 1)
 _F64 = torch.float64
@@ -41,14 +41,14 @@ def _step(x: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
     """The neighbour of `x` in its own format, towards plus infinity where `up` is true."""
     bits = raw(x)
     away = (bits >= 0) == up
-    stepped = torch.where(away, bits + 1, bits - 1)
-    smallest = torch.where(up, torch.ones_like(bits), torch.full_like(bits, torch.iinfo(bits.dtype).min + 1))
-    return torch.where(x == 0, smallest, stepped).view(x.dtype)
+    stepped = where(away, bits + 1, bits - 1)
+    smallest = where(up, torch.ones_like(bits), torch.full_like(bits, torch.iinfo(bits.dtype).min + 1))
+    return where(x == 0, smallest, stepped).view(x.dtype)
 
 
 def _to_odd(x: torch.Tensor, lost: torch.Tensor) -> torch.Tensor:
     inexact = (lost != 0) & torch.isfinite(x) & ((raw(x) & 1) == 0)
-    return torch.where(inexact, _step(x, lost > 0), x)
+    return where(inexact, _step(x, lost > 0), x)
 
 
 def _directed(x: torch.Tensor, lost: torch.Tensor, mode: str) -> torch.Tensor:
@@ -65,7 +65,7 @@ def _directed(x: torch.Tensor, lost: torch.Tensor, mode: str) -> torch.Tensor:
         down = torch.zeros_like(down)
     # Zero lost something only by underflow, and towards zero it stays.
     wrong = (down | up) if mode != "rz" else (down | up) & (x != 0)
-    return torch.where(wrong, _step(x, up), x)
+    return where(wrong, _step(x, up), x)
 
 
 def narrow(x: torch.Tensor, dtype: torch.dtype, mode: str = "rn") -> torch.Tensor:
@@ -79,7 +79,7 @@ def narrow(x: torch.Tensor, dtype: torch.dtype, mode: str = "rn") -> torch.Tenso
     if mode == "rn":
         return result
     lost = x - result.to(_F64)
-    return _directed(result, torch.where(torch.isnan(lost) | torch.isinf(x), 0.0, lost), mode)
+    return _directed(result, where(torch.isnan(lost) | torch.isinf(x), 0.0, lost), mode)
 
 
 def finish(x: torch.Tensor, lost: torch.Tensor, dtype: torch.dtype, mode: str) -> torch.Tensor:
@@ -137,12 +137,12 @@ def fma(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, mode: str = "rn") -> 
     rest = _to_odd(*two_sum(high_lost, low_lost))
     total = high + rest
     lost = torch.nan_to_num((high - total) + rest, 0.0, 0.0, 0.0)
-    return torch.where(torch.isfinite(total), _directed(total, lost, mode), a * b + c)
+    return where(torch.isfinite(total), _directed(total, lost, mode), a * b + c)
 
 
 def flush(x: torch.Tensor) -> torch.Tensor:
     """Subnormal numbers as zeros of the same sign, which is what .ftz does."""
-    return torch.where(x.abs() < torch.finfo(x.dtype).tiny, torch.copysign(torch.zeros_like(x), x), x)
+    return where(x.abs() < torch.finfo(x.dtype).tiny, torch.copysign(torch.zeros_like(x), x), x)
 
 
 def saturate(x: torch.Tensor) -> torch.Tensor:
@@ -153,4 +153,4 @@ def saturate(x: torch.Tensor) -> torch.Tensor:
 def quiet_nan(x: torch.Tensor) -> torch.Tensor:
     """Every not-a-number as the one with all bits set but the sign, which is what NVIDIA GPUs produce."""
     bits = SIGNED[8 * x.element_size()]
-    return torch.where(torch.isnan(x), torch.iinfo(bits).max, raw(x)).to(bits).view(x.dtype)
+    return where(torch.isnan(x), torch.iinfo(bits).max, raw(x)).to(bits).view(x.dtype)

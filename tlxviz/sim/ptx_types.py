@@ -9,8 +9,9 @@ instructions see numpy arrays, because torch has no arithmetic for unsigned inte
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
@@ -20,6 +21,12 @@ from tlxviz._errors import TlxvizError
 
 IntArray: TypeAlias = NDArray[Any]
 Value: TypeAlias = torch.Tensor | IntArray
+
+# These lack complete annotations in torch.
+from_array: Callable[[IntArray], torch.Tensor] = cast(Any, torch).from_numpy
+broadcast_shape: Callable[..., torch.Size] = cast(Any, torch).broadcast_shapes
+broadcast_all: Callable[..., tuple[torch.Tensor, ...]] = cast(Any, torch).broadcast_tensors
+where: Callable[..., torch.Tensor] = cast(Any, torch).where
 
 SIGNED: dict[int, torch.dtype] = {8: torch.int8, 16: torch.int16, 32: torch.int32, 64: torch.int64}
 
@@ -179,7 +186,7 @@ def write_bits(value: Value, ptx_type: PtxType, bits: int) -> torch.Tensor:
         array = np.asarray(value)
         if array.dtype != np.bool_:
             array = array.view(f"i{array.dtype.itemsize}")
-        value = torch.from_numpy(array if array.flags.writeable else array.copy())
+        value = from_array(array if array.flags.writeable else array.copy())
     if ptx_type.lanes > 1 and ptx_type.kind != "m":
         value = value.contiguous().view(SIGNED[ptx_type.bits]).squeeze(-1)
     if bits == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tlxviz.ir.operation import Block, Operation, Region, Value
 from tlxviz.ir.types import PointerType, TensorType, element_of
 from tlxviz.sim.emitter import Emitter, emits
+from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.representation import Absent, Dense, DensePointers, Held, Pointer, Scalar, codes, shape_of
 
 
@@ -12,9 +13,9 @@ def emit_body(e: Emitter, region: Region) -> list[str]:
     """Writes a function's body; gives the expressions of what it returns."""
     if len(region.blocks) == 1:
         block = region.entry
-        for operation in block.operations[:-1]:
+        for operation in block.body:
             e.emit(operation)
-        return [e.dense(value) for value in block.terminator.operands]
+        return [e.dense(value) for value in block.yielded]
     return _graph(e, region)
 
 
@@ -32,7 +33,7 @@ def _graph(e: Emitter, region: Region) -> list[str]:
             e.line(f"if t > {e.unit.options.cycle_limit}: runaway(t)")
         for number, block in enumerate(region.blocks):
             with e.block(f"{'if' if number == 0 else 'elif'} {state} == {number}:"):
-                for operation in block.operations[:-1]:
+                for operation in block.body:
                     e.emit(operation)
                 results = _leave(e, block, state, numbers) or results
     return results
@@ -46,6 +47,8 @@ def _plain(argument: Value) -> Held:
 
 def _leave(e: Emitter, block: Block, state: str, numbers: dict[str, int]) -> list[str]:
     op = block.terminator
+    if op is None:
+        raise UnsupportedOperation(f"block {block.label} does not end with a terminator")
     e.operation = op
     e.settle_loads()
     e.flush()

@@ -32,9 +32,9 @@ def region_function(e: Emitter, region: Region) -> str:
         name = inner.fresh("a")
         names.append(name)
         inner.set(argument, Dense(name))
-    for operation in region.entry.operations[:-1]:
+    for operation in region.entry.body:
         inner.emit(operation)
-    results = [inner.dense(value) for value in region.entry.terminator.operands]
+    results = [inner.dense(value) for value in region.entry.yielded]
     inner.line(f"return {tuple_code(results)}")
     function = e.fresh("combine")
     e.unit.add_function(f"def {function}({', '.join(names)}):", inner)

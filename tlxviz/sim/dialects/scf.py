@@ -73,7 +73,7 @@ def emit_for(e: Emitter, op: Operation) -> None:
             yielded = _body(e, body)
             wider = _wider(e, shapes, yielded, arguments)
             if wider == shapes:
-                targets, sources = _conversions(e, carried, yielded, shapes, body.terminator.operands)
+                targets, sources = _conversions(e, carried, yielded, shapes, body.yielded)
                 e.assign(targets, sources)
         e.loops.pop()
         if wider == shapes:
@@ -86,9 +86,9 @@ def emit_for(e: Emitter, op: Operation) -> None:
 
 def _body(e: Emitter, block: Block) -> list[Held]:
     """Writes a block but for its terminator; gives the representations of what it yields."""
-    for operation in block.operations[:-1]:
+    for operation in block.body:
         e.emit(operation)
-    yielded = [e.get(value) if e.alive(value) else Absent() for value in block.terminator.operands]
+    yielded = [e.get(value) if e.alive(value) else Absent() for value in block.yielded]
     e.settle_loads()
     e.flush()
     return yielded
@@ -119,8 +119,7 @@ def emit_while(e: Emitter, op: Operation) -> None:
     e.settle_loads()
     e.flush()
     shapes = start(e, initial, before.arguments)
-    condition = before.terminator
-    flag, passed = condition.operands[0], condition.operands[1:]
+    flag = before.yielded[0]
     while True:
         attempt = Attempt(e)
         carried = [e.variables(shape, "c") for shape in shapes]
@@ -144,7 +143,7 @@ def emit_while(e: Emitter, op: Operation) -> None:
             yielded = _body(e, after)
             wider = _wider(e, shapes, yielded, before.arguments)
             if wider == shapes:
-                targets, sources = _conversions(e, carried, yielded, shapes, after.terminator.operands)
+                targets, sources = _conversions(e, carried, yielded, shapes, after.yielded)
                 e.assign(targets, sources)
         e.loops.pop()
         if wider == shapes:
@@ -153,7 +152,6 @@ def emit_while(e: Emitter, op: Operation) -> None:
         shapes = wider
     for result, held in zip(op.results, kept, strict=True):
         e.set(result, held)
-    del passed
 
 
 @emits("scf.if")
@@ -183,7 +181,7 @@ def emit_if(e: Emitter, op: Operation) -> None:
         tail = e.body[marks[number] :]
         del e.body[marks[number] :]
         e.indent += 1
-        targets, sources = _conversions(e, merged, yields[number], shapes, branches[number].terminator.operands)
+        targets, sources = _conversions(e, merged, yields[number], shapes, branches[number].yielded)
         e.assign(targets, sources)
         e.indent -= 1
         e.body += tail

@@ -247,9 +247,9 @@ def warp_specialize(e: Emitter, op: Operation) -> None:
         e.line(f"cta.spawn({run}, t + {delay})")
     assert default is not None
     block = default.entry
-    for operation in block.operations[:-1]:
+    for operation in block.body:
         e.emit(operation)
-    yielded = [e.get(value) for value in block.terminator.operands]
+    yielded = [e.get(value) for value in block.yielded]
     e.settle_loads()
     e.order()
     with e.block("if cta.running > 1:"):

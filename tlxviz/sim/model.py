@@ -1,0 +1,40 @@
+"""What the simulator needs to know of a launch; `tlxviz.launch.model.Launch` has it, and so may anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+
+class CaughtLaunch(Protocol):
+    """One launch, compiled and not yet executed."""
+
+    @property
+    def kernel(self) -> str: ...
+
+    @property
+    def grid(self) -> tuple[int, int, int]: ...
+
+    @property
+    def parameters(self) -> Sequence[tuple[str, Any]]: ...
+
+    @property
+    def arguments(self) -> Mapping[str, Any]: ...
+
+    @property
+    def ttgir(self) -> str: ...
+
+    @property
+    def metadata(self) -> Mapping[str, Any]: ...
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def source_file(self) -> str: ...
+
+    @property
+    def source_line(self) -> int: ...
+
+    @property
+    def versions(self) -> Mapping[str, str]: ...

@@ -1,0 +1,190 @@
+"""Turns what a run left behind into a LaunchTrace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from tlxviz.devices.model import Device
+from tlxviz.ir.program import Program
+from tlxviz.sim.dispatch import Outcome
+from tlxviz.sim.engine import Cta
+from tlxviz.sim.model import CaughtLaunch
+from tlxviz.trace.build import empty_events, events_from_rows
+from tlxviz.trace.model import (
+    COLUMNS,
+    AgentRow,
+    BarrierRow,
+    BufferRow,
+    Events,
+    LaunchTrace,
+    SiteRow,
+    Track,
+    TrackKind,
+)
+
+
+def launch_trace(
+    launch: CaughtLaunch,
+    program: Program,
+    device: Device,
+    outcome: Outcome,
+    *,
+    numbers: Sequence[int],
+    per_sm: int,
+    options: Mapping[str, Any],
+    version: str,
+    hang: dict[str, Any] | None,
+    complete: bool,
+) -> LaunchTrace:
+    """The trace of one launch; of what there is, when it was interrupted or hangs."""
+    tracks: list[Track] = []
+    events = _events(program, outcome.traced, tracks)
+    total = launch.grid[0] * launch.grid[1] * launch.grid[2]
+    flop = sum(sm.flop for sm in outcome.sms)
+    if outcome.done and outcome.done < total:
+        flop = flop * total // outcome.done
+    cycles = _launch_cycles(launch, device, outcome, total, hang)
+    return LaunchTrace(
+        kernel=launch.kernel,
+        grid=launch.grid,
+        arguments={name: shown(value) for name, value in launch.arguments.items()},
+        device=device.to_manifest(),
+        clock_mhz=device.clock.sustained_mhz,
+        cycles=cycles,
+        flop=flop,
+        tracks=tracks,
+        agents=[AgentRow(a.name, a.role.value, a.task, a.warps, a.registers) for a in program.agents],
+        sites=[
+            SiteRow(
+                site.kind.value,
+                site.agent.index,
+                _neutral(site.location.file),
+                site.location.line,
+                site.variable,
+                site.operation.name,
+                site.bytes,
+            )
+            for site in program.sites
+        ],
+        barriers=[BarrierRow(array.name, array.slots, array.counts) for array in program.barriers],
+        buffers=[BufferRow(buffer.name, buffer.slots, buffer.bytes) for buffer in program.buffers],
+        events=events,
+        provenance={
+            "recorder": "simulated",
+            "versions": {"tlxviz": version, **launch.versions},
+            "options": dict(options),
+        },
+        metadata=dict(launch.metadata),
+        ttgir=launch.ttgir,
+        source=launch.source,
+        source_file=_neutral(launch.source_file),
+        source_line=launch.source_line,
+        statistics=_statistics(outcome, numbers, per_sm, total, device),
+        hang=hang,
+        complete=complete,
+    )
+
+
+def _neutral(file: str) -> str:
+    """The file as the user would name it: relative where it lies below the current folder."""
+    if not file or not os.path.isabs(file):
+        return file
+    relative = os.path.relpath(file)
+    return file if relative.startswith("..") else relative
+
+
+def _events(program: Program, ctas: Sequence[Cta], tracks: list[Track]) -> Events:
+    """The events of all traced CTAs; their tracks are appended to `tracks`."""
+    agents = len(program.agents)
+    pieces: list[Events] = []
+    for cta in sorted(ctas, key=lambda each: each.index):
+        first = len(tracks)
+        table = np.full(agents + 2, -1, np.int32)
+        end = cta.end
+        for run in cta.agents:
+            agent = program.agents[run.index]
+            table[run.index] = len(tracks)
+            stop = run.end if run.done else int(run.blocked[2] if run.blocked else run.begin)
+            end = max(end, stop)
+            tracks.append(
+                Track(TrackKind.WARP_GROUP, agent.name, cta.index, cta.sm.index, agent.index, agent.warps, run.begin, stop)
+            )
+        engines = {row[0] for row in cta.rows or () if row[0] < 0}
+        for code, kind, name in ((-1, TrackKind.TMA, "TMA"), (-2, TrackKind.TENSOR_CORE, "tensor core")):
+            if code in engines:
+                table[code] = len(tracks)
+                tracks.append(Track(kind, name, cta.index, cta.sm.index, -1, 0, cta.begin, end))
+        if cta.rows:
+            events = events_from_rows(cta.rows, tuple(COLUMNS))
+            events.columns["track"] = table[events.columns["track"]]
+            pieces.append(events)
+        assert len(tracks) >= first
+    if not pieces:
+        return empty_events()
+    return pieces[0] if len(pieces) == 1 else Events.concat(pieces).in_order()
+
+
+def _launch_cycles(
+    launch: CaughtLaunch, device: Device, outcome: Outcome, total: int, hang: dict[str, Any] | None
+) -> int:
+    """The duration of the launch: its CTAs, what a launch costs by itself, and not less than DRAM needs for the arguments."""
+    if hang is not None:
+        return int(hang["cycle"])
+    clock = device.clock.sustained_mhz
+    cycles = outcome.cycles + round(device.launch.kernel_ns * clock / 1000)
+    return max(cycles, _memory_floor(device, outcome, total))
+
+
+def _memory_floor(device: Device, outcome: Outcome, total: int) -> int:
+    """Cycles that L2 takes for all bytes that the CTAs move."""
+    moved = sum(sm.tma_load_bytes + sm.tma_store_bytes + sm.global_load_bytes + sm.global_store_bytes for sm in outcome.sms)
+    if outcome.done:
+        moved = moved * total // outcome.done
+    return round(moved / device.memory.l2_bytes_per_cycle)
+
+
+def _statistics(
+    outcome: Outcome, numbers: Sequence[int], per_sm: int, total: int, device: Device
+) -> dict[str, Any]:
+    """Totals of the SM of the first traced CTA, and of the launch."""
+    sm = outcome.traced[0].sm if outcome.traced else outcome.sms[0]
+    resident = device.limits.sms * per_sm
+    return {
+        "tensor_core_busy_cycles": sm.tensor_busy,
+        "tma_busy_cycles": sm.tma_busy,
+        "tma_load_bytes": sm.tma_load_bytes,
+        "tma_store_bytes": sm.tma_store_bytes,
+        "global_load_bytes": sm.global_load_bytes,
+        "global_store_bytes": sm.global_store_bytes,
+        "sm_cycles": outcome.last_end.get(sm.index, outcome.cycles),
+        "ctas": total,
+        "ctas_simulated": outcome.done,
+        "ctas_traced": len(outcome.traced),
+        "ctas_per_sm": per_sm,
+        "waves": -(-total // resident),
+    }
+
+
+def shown(value: Any) -> Any:
+    """An argument as a trace shows it: numbers and text as they are, a tensor by its type and shape."""
+    match value:
+        case bool() | int() | float() | str() | None:
+            return value
+        case torch.Tensor():
+            return f"{_short(value.dtype)}{list(value.shape)}"
+        case list() | tuple():
+            return [shown(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+        case _ if isinstance(getattr(value, "base", None), torch.Tensor):
+            block = getattr(value, "block_shape", None) or getattr(value, "block", ())
+            return f"{_short(value.base.dtype)}{list(value.shape)} in blocks {list(block)}"
+        case _:
+            return str(value)
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.").replace("bfloat", "bf").replace("float", "f").replace("int", "i")

@@ -1,0 +1,181 @@
+"""Executes launches by simulation and records them as a Trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from tlxviz import __version__
+from tlxviz.devices.model import Device
+from tlxviz.ir import load_program
+from tlxviz.ir.program import Program
+from tlxviz.sim.compiler import CompiledKernel, argument_codes, compile_program
+from tlxviz.sim.dispatch import Dispatcher, Outcome, talks
+from tlxviz.sim.emitter import Options
+from tlxviz.sim.errors import HangError
+from tlxviz.sim.limits import check_launch
+from tlxviz.sim.memory import AddressSpace, TileDescriptor, flat
+from tlxviz.sim.record import launch_trace
+from tlxviz.sim.runtime import Environment
+from tlxviz.trace.model import Trace
+
+if TYPE_CHECKING:
+    from tlxviz.sim.model import CaughtLaunch
+
+CYCLE_LIMIT = 2_000_000_000
+"""Cycles after which an agent counts as running away: more than a second of GPU time."""
+_SAMPLES = 8
+
+
+class SimulatedRecorder:
+    """Simulates every launch that it is given, and keeps the events of those that are asked for.
+
+    Args:
+        device: The GPU to simulate.
+        kernels: Says by name which kernels to record; all are executed.
+        launch_number: Which launch of each kernel to record, from 0 on.
+        ctas: Linear numbers of the CTAs to record; None means CTA 0.
+        values: Whether tensors are computed. Without, outputs stay as they are, and only as many CTAs run as it takes
+            to predict the time.
+        progress: Called with the kernel's name, the CTAs that ended and their total.
+        cycle_limit: Cycles after which an agent counts as running away.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        *,
+        kernels: Callable[[str], bool] = lambda name: True,
+        launch_number: int = 0,
+        ctas: Sequence[int] | None = None,
+        values: bool = True,
+        progress: Callable[[str, int, int], None] | None = None,
+        cycle_limit: int = CYCLE_LIMIT,
+    ) -> None:
+        self.trace = Trace()
+        self._device = device
+        self._kernels = kernels
+        self._launch_number = launch_number
+        self._ctas = ctas
+        self._values = values
+        self._progress = progress
+        self._cycle_limit = cycle_limit
+        self._seen: dict[str, int] = {}
+        self._programs: dict[str, Program] = {}
+        self._compiled: dict[tuple[str, bool], CompiledKernel] = {}
+
+    def execute(self, launch: CaughtLaunch) -> None:
+        """Simulates one launch: writes its outputs, and appends it to `trace` if it is one to record.
+
+        Raises:
+            HangError: the kernel never ends; the trace holds what it did until then, and the report.
+            SimulationError: the kernel does what the simulator, or a GPU, refuses.
+        """
+        program = self._program(launch.ttgir, launch.kernel)
+        wanted = self._wanted(launch.kernel)
+        per_sm = check_launch(program, launch.metadata, launch.grid, self._device)
+        total = launch.grid[0] * launch.grid[1] * launch.grid[2]
+        if total == 0 or not (wanted or self._values):
+            return
+        traced = frozenset(number for number in (self._ctas if self._ctas is not None else (0,)) if number < total)
+        if not wanted:
+            traced = frozenset()
+        numbers = self._numbers(program, total, traced)
+        outcome = Outcome([], [])
+        arguments = self._arguments(launch)
+        dispatcher = Dispatcher(
+            program,
+            self._device,
+            launch.grid,
+            per_sm,
+            arguments,
+            lambda: self._kernel(launch.ttgir, program, traced=False),
+            lambda: self._kernel(launch.ttgir, program, traced=True),
+        )
+        self._report(launch.kernel, 0, len(numbers))
+        hang: HangError | None = None
+        complete = False
+        try:
+            with torch.inference_mode():
+                dispatcher.run(numbers, traced, lambda done: self._report(launch.kernel, done, len(numbers)), outcome)
+            complete = True
+        except HangError as error:
+            hang = error
+            complete = True
+            raise
+        except KeyboardInterrupt:
+            raise
+        finally:
+            if wanted and (complete or outcome.traced):
+                self.trace.launches.append(
+                    launch_trace(
+                        launch,
+                        program,
+                        self._device,
+                        outcome,
+                        numbers=numbers,
+                        per_sm=per_sm,
+                        options={"values": "on" if self._values else "off", "ctas": sorted(traced)},
+                        version=__version__,
+                        hang=hang.report if hang else None,
+                        complete=complete,
+                    )
+                )
+
+    def _wanted(self, kernel: str) -> bool:
+        number = self._seen.get(kernel, 0)
+        self._seen[kernel] = number + 1
+        return self._kernels(kernel) and number == self._launch_number
+
+    def _report(self, kernel: str, done: int, total: int) -> None:
+        if self._progress is not None:
+            self._progress(kernel, done, total)
+
+    def _numbers(self, program: Program, total: int, traced: frozenset[int]) -> list[int]:
+        """CTAs to run. With values all; else those of the traced CTAs' SMs, and some more for the launch's totals."""
+        sms = self._device.limits.sms
+        if self._values or talks(program) or total <= _SAMPLES:
+            return list(range(total))
+        columns = {number % sms for number in traced} or {0}
+        width = min(total, sms)
+        columns |= {position * width // _SAMPLES for position in range(_SAMPLES)} if total <= sms else set()
+        return [number for number in range(total) if number % sms in columns]
+
+    def _program(self, ttgir: str, name: str) -> Program:
+        found = self._programs.get(ttgir)
+        if found is None:
+            found = self._programs[ttgir] = load_program(ttgir, f"<TTGIR of {name}>")
+        return found
+
+    def _kernel(self, ttgir: str, program: Program, *, traced: bool) -> CompiledKernel:
+        found = self._compiled.get((ttgir, traced))
+        if found is None:
+            options = Options(self._values, traced, self._cycle_limit)
+            found = self._compiled[ttgir, traced] = compile_program(program, self._device, options)
+            found.bind(space=self._space, environment=self._environment)
+        return found
+
+    def _arguments(self, launch: CaughtLaunch) -> list[Any]:
+        tensors: list[torch.Tensor] = []
+        values: list[Any] = []
+        for _, value in launch.parameters:
+            if isinstance(value, torch.Tensor):
+                tensors.append(value)
+                values.append((flat(value), value.storage_offset()))
+            elif hasattr(value, "base") and hasattr(value, "block"):
+                tensors.append(value.base)
+                padding = float("nan") if value.padding == "nan" else 0.0
+                values.append(
+                    TileDescriptor(
+                        flat(value.base), value.base.storage_offset(), value.shape, value.strides, value.block, padding
+                    )
+                )
+            else:
+                values.append(value)
+        self._space = AddressSpace(tensors)
+        self._environment = Environment(self._space, self._device.limits.sms, self._device.clock.sustained_mhz)
+        for kernel in self._compiled.values():
+            kernel.bind(space=self._space, environment=self._environment)
+        return argument_codes(values)
