@@ -39,6 +39,10 @@ class Mismatch(Exception):
         self.text = text
 
 
+class UnknownAlias(Mismatch):
+    """An alias such as `#shared` that the file does not define, or that holds itself."""
+
+
 def _window(text: str, offset: int, width: int = 160) -> tuple[str, int]:
     """The part of a long line around `offset`, and the offset in that part."""
     text = text.replace("\t", " ")

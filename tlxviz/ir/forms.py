@@ -2,9 +2,9 @@
 
 `FORMS` is the table of names: a format (`formats.py` explains its words) shows the parts in printed order, `$part` a
 key of `groups`, `@key` and `!key` a key of `attributes`. An optional part that is not printed is a missing key. An
-operation without a row prints plain `%a, %b` and has `operands` only: all of arith, math and elementwise tt. What stands in `{...}` and
-`<{...}>` is in `attributes` under its own name, such as `pendings`, `order`, `inputPrecision`, `isAsync`, `is_async`,
-`perThread`, `axis`; a name without a value is True.
+operation without a row prints plain `%a, %b` and has `operands` only: nearly all of arith, math and elementwise tt.
+What stands in `{...}` and `<{...}>` is in `attributes` under its own name, such as `pendings`, `order`, `isAsync`,
+`inputPrecision`, `is_async`, `perThread`, `axis`; a name without a value is True.
 
 Values: `attributes["axis"]` of program ids and thread ids is 0, 1 or 2. `arith.constant` has `attributes["value"]`, an
 int, float, bool or `Dense`. `overflow<nsw>` and `fastmath<fast>` are strings under these names.

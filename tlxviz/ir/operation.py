@@ -12,7 +12,6 @@ from typing import Any
 from tlxviz.ir.location import UNKNOWN, Location
 from tlxviz.ir.types import Type
 
-
 TERMINATORS = frozenset(
     {
         "scf.yield",

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from tlxviz.ir.errors import Mismatch
+from tlxviz.ir.errors import Mismatch, UnknownAlias
 from tlxviz.ir.numbers import Dense, Number, blob, number
 from tlxviz.ir.text import Cursor
 from tlxviz.ir.types import (
@@ -228,8 +228,7 @@ class Reader:
             return known
         text = self._aliases.get(name)
         if text is None or name in self._resolving or len(self._resolving) > _MAX_ALIASES:
-            cursor.position = start
-            raise cursor.fail(f"an alias that the file defines, not `{name}`")
+            raise UnknownAlias(f"expected an alias that the file defines, not `{name}`", start, cursor.text)
         self._resolving.append(name)
         try:
             value = self._whole(text, self._encoding)
@@ -247,6 +246,8 @@ class Reader:
             if braces:
                 cursor.expect(">")
             return found
+        except UnknownAlias:
+            raise
         except Mismatch:
             # Layouts print forms of their own, such as padded_shared<[32:+4] {order = [0]}>: kept as text.
             cursor.position = start - 1

@@ -11,6 +11,7 @@ import torch
 from tlxviz import _triton
 from tlxviz.devices.model import Device
 from tlxviz.launch.driver import SimulatedDriver
+from tlxviz.launch.cubin import registers_of
 from tlxviz.launch.model import Launch
 from tlxviz.launch.parameters import bind
 from tlxviz.launch.patching import Scope
@@ -115,7 +116,7 @@ class Catcher:
                 parameters=bind(kernel, arguments, ttgir),
                 arguments=dict(arguments),
                 ttgir=ttgir,
-                metadata=_triton.plain_metadata(kernel),
+                metadata=_triton.plain_metadata(kernel) | _registers(kernel),
                 source=source.text,
                 source_file=source.file,
                 source_line=source.line,
@@ -128,6 +129,13 @@ class Catcher:
             except BaseException as error:
                 self.execute_failure = error
                 raise
+
+
+def _registers(kernel: Any) -> dict[str, int]:
+    """Registers a thread, which decide how many CTAs share an SM; empty where the binary does not say."""
+    binary = kernel.asm.get("cubin")
+    count = registers_of(binary, kernel.metadata.name) if isinstance(binary, bytes) else 0
+    return {"registers": count} if count else {}
 
 
 def _padded(grid: Any) -> tuple[int, int, int]:

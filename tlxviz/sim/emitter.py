@@ -153,6 +153,8 @@ class Emitter:
         self.operation: Operation | None = None
         self.pending: dict[Value, str] = {}
         self.timed = agent is not None
+        self.joined_at: tuple[str, str] | None = None
+        """Variables with the cycles at which the default task began and ceased to wait for its partitions."""
 
     # ------------------------------------------------------------------ lines and names
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -14,11 +15,11 @@ from tlxviz.ir.program import Program
 from tlxviz.sim.compiler import CompiledKernel, argument_codes, compile_program
 from tlxviz.sim.dispatch import Dispatcher, Outcome, talks
 from tlxviz.sim.emitter import Options
+from tlxviz.sim.environment import Environment
 from tlxviz.sim.errors import HangError
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.memory import AddressSpace, TileDescriptor, flat
 from tlxviz.sim.record import launch_trace
-from tlxviz.sim.runtime import Environment
 from tlxviz.trace.model import Trace
 
 if TYPE_CHECKING:
@@ -27,6 +28,17 @@ if TYPE_CHECKING:
 CYCLE_LIMIT = 2_000_000_000
 """Cycles after which an agent counts as running away: more than a second of GPU time."""
 _SAMPLES = 8
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch on one thread: tiles are too small for more, and results are then the same every time."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class SimulatedRecorder:
@@ -98,7 +110,7 @@ class SimulatedRecorder:
         hang: HangError | None = None
         complete = False
         try:
-            with torch.inference_mode():
+            with torch.inference_mode(), one_thread():
                 dispatcher.run(numbers, traced, lambda done: self._report(launch.kernel, done, len(numbers)), outcome)
             complete = True
         except HangError as error:

@@ -25,7 +25,7 @@ from tlxviz.sim.dtypes import (
     wrap,
 )
 from tlxviz.sim.engine import AgentRun, Barrier, Cta
-from tlxviz.sim.errors import DeviceAssertError, MemoryAccessError, RunawayError, SimulationError
+from tlxviz.sim.errors import DeviceAssertError, MemoryAccessError, RunawayError
 from tlxviz.sim.shared import SharedView, allocate
 
 # ---------------------------------------------------------------------- scalars
@@ -446,76 +446,6 @@ def runaway(cycle: int) -> None:
     raise RunawayError(
         f"still running after {cycle:,} cycles: the loop does not end, or waits for memory that nobody writes"
     )
-
-
-class Environment:
-    """What inline assembly can see of the machine."""
-
-    def __init__(self, space: memory.AddressSpace, sms: int, clock_mhz: float) -> None:
-        self._space = space
-        self._sms = sms
-        self._clock_mhz = clock_mhz
-        self._cta: Cta | None = None
-        self._agent: AgentRun | None = None
-        self._cycle = 0
-        self._slept = 0
-
-    def begin(self, cta: Cta, agent: AgentRun, cycle: int) -> None:
-        """Says for whom the next statements run, and when."""
-        self._cta, self._agent, self._cycle, self._slept = cta, agent, int(cycle), 0
-
-    def elapsed(self) -> int:
-        """Cycles that the statements since `begin` took beyond their issue."""
-        return self._slept
-
-    def special(self, name: str) -> int:
-        """A special register."""
-        assert self._cta is not None and self._agent is not None
-        axis = {"x": 0, "y": 1, "z": 2}.get(name.rpartition(".")[2], 0)
-        match name.lstrip("%").partition(".")[0]:
-            case "smid":
-                return self._cta.sm.index
-            case "nsmid":
-                return self._sms
-            case "ctaid":
-                return self._cta.pid[axis]
-            case "nctaid":
-                return self._cta.grid[axis]
-            case "tid":
-                return self._agent.first_thread if axis == 0 else 0
-            case "warpid":
-                return self._agent.first_thread // 32
-            case "laneid":
-                return 0
-            case "clock" | "clock64":
-                return self._cycle
-            case "globaltimer":
-                return round(self._cycle * 1000 / self._clock_mhz)
-            case _:
-                raise SimulationError(f"inline assembly reads {name}, which the simulator does not have")
-
-    def load(self, address: int, dtype: torch.dtype) -> Any:
-        """A global read."""
-        base, offset = self._space.resolve(address, dtype)
-        self._slept += 1
-        return memory.load_scalar(base, offset)
-
-    def store(self, address: int, value: Any, dtype: torch.dtype) -> None:
-        """A global write."""
-        base, offset = self._space.resolve(address, dtype)
-        memory.store_scalar(base, offset, value)
-
-    def atomic(self, kind: str, address: int, value: Any, dtype: torch.dtype, compare: Any = None) -> Any:
-        """A global atomic; returns what was there."""
-        base, offset = self._space.resolve(address, dtype)
-        return atomic_scalar(kind, base, offset, value, compare)
-
-    def sleep(self, nanoseconds: int) -> None:
-        """`nanosleep`."""
-        self._slept += round(nanoseconds * self._clock_mhz / 1000)
-
-    def fence(self, name: str) -> None:
-        """A fence orders what is ordered here already."""
 
 
 def namespace() -> dict[str, Any]:

@@ -23,7 +23,7 @@ def hopper(a_desc, b_desc, c_desc, K, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     with tlx.async_tasks():
         with tlx.async_task("default"):
             row = tl.program_id(0) * 2 * ROWS
-            for k in range(0, tl.cdiv(K, DEPTH)):
+            for k in range(tl.cdiv(K, DEPTH)):
                 slot = k % 2
                 tlx.barrier_wait(empty[slot], (k // 2 & 1) ^ 1)
                 tlx.barrier_expect_bytes(b_full[slot], 2 * DEPTH * COLUMNS)
@@ -36,7 +36,7 @@ def hopper(a_desc, b_desc, c_desc, K, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
         with tlx.async_task(num_warps=4, num_regs=232, replicate=2):
             half = tlx.async_task_replica_id()
             acc = tl.zeros((ROWS, COLUMNS), tl.float32)
-            for k in range(0, tl.cdiv(K, DEPTH)):
+            for k in range(tl.cdiv(K, DEPTH)):
                 slot = k % 2
                 tlx.barrier_wait(a_full[slot + 2 * half], k // 2 & 1)
                 tlx.barrier_wait(b_full[slot], k // 2 & 1)
@@ -61,13 +61,13 @@ def blackwell(a_desc, b_desc, c_desc, K, ROWS: tl.constexpr, COLUMNS: tl.constex
             result = tlx.local_load(acc[0])
             c_desc.store([tl.program_id(0) * ROWS, 0], result.to(tl.float16))
         with tlx.async_task(num_warps=1, num_regs=24):
-            for k in range(0, tl.cdiv(K, DEPTH)):
+            for k in range(tl.cdiv(K, DEPTH)):
                 slot = k % 2
                 tlx.barrier_wait(full[slot], k // 2 & 1)
                 tlx.async_dot(a_tiles[slot], b_tiles[slot], acc[0], use_acc=k > 0, mBarriers=[empty[slot]])
             tlx.tcgen05_commit(done[0])
         with tlx.async_task(num_warps=1, num_regs=24):
-            for k in range(0, tl.cdiv(K, DEPTH)):
+            for k in range(tl.cdiv(K, DEPTH)):
                 slot = k % 2
                 tlx.barrier_wait(empty[slot], (k // 2 & 1) ^ 1)
                 tlx.barrier_expect_bytes(full[slot], 2 * DEPTH * (ROWS + COLUMNS))

@@ -14,7 +14,8 @@ def write_agent(e: Emitter, name: str, parameters: Sequence[str], region: Region
     emit_body(e, region)
     e.settle_loads()
     e.flush()
-    e.line("return t")
+    # a default task that does nothing after its partitions have ended did end when it began to wait for them
+    e.line(f"return {e.joined_at[0]} if t == {e.joined_at[1]} else t" if e.joined_at else "return t")
     prologue = ["t = yield", "send = me.send", "sm = cta.sm", "loop = sm.loop", "heap = loop.heap", "seq = loop.sequence"]
     if e.traced:
         prologue += ["rows = cta.rows", "emit = rows.append"]

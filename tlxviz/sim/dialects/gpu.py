@@ -1,4 +1,4 @@
-"""`gpu` and `nvg`: who and where the code runs."""
+"""`gpu`, `nvg` and `llvm`: who and where the code runs, and hints."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ def thread_id(e: Emitter, op: Operation) -> None:
 def cluster_id(e: Emitter, op: Operation) -> None:
     e.charge(slots=1)
     e.result_scalar(op, "0" if op.name == "nvg.cluster_id" else "me.first_thread // 32")
+
+
+@emits("llvm.intr.assume")
+def assume(e: Emitter, op: Operation) -> None:
+    """A hint for the optimiser."""

@@ -252,9 +252,12 @@ def warp_specialize(e: Emitter, op: Operation) -> None:
     yielded = [e.get(value) for value in block.yielded]
     e.settle_loads()
     e.order()
+    e.joined_at = (e.fresh("j"), e.fresh("j"))
+    e.line(f"{e.joined_at[0]} = t")
     with e.block("if cta.running > 1:"):
         e.line("cta.joiner = (send, 1); me.blocked = ('join', -1, t, -1, -1, None, 0)")
         e.line("t = yield None")
+    e.line(f"{e.joined_at[1]} = t")
     for result, value in zip(op.results, yielded, strict=False):
         e.set(result, value)
 

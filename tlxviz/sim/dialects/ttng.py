@@ -58,7 +58,7 @@ def init_barrier(e: Emitter, op: Operation) -> None:
 
 @emits("ttng.inval_barrier")
 def inval_barrier(e: Emitter, op: Operation) -> None:
-    e.charge(slots=1)
+    """Lifetime only."""
 
 
 def _is_bit(value: Value) -> bool:
