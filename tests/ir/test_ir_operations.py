@@ -59,7 +59,7 @@ GROUPS = [
     ),
     (f"%0:2 = ttng.warp_group_dot_wait %acc, %tile {{pendings = 1 : i32}} : {ACC}, {TILE}", "inputs=%acc,%tile"),
     (
-        f"ttng.tc_gen5_mma %tile, %tile, %tm, %c, %c, %bar[%c], %bar[%c] {{is_async}} : {TILE}, {TILE}, {TMEM}, {BAR}, {BAR}",
+        f"ttng.tc_gen5_mma %tile, %tile, %tm, %c, %c, %bar[%c], %bar[%c] {{is_async}} : {TILE}, {TILE}, {TMEM}, {BAR}",
         "a=%tile b=%tile d=%tm use_d=%c pred=%c barriers=%bar,%bar barrier_preds=%c,%c",
     ),
     (
@@ -81,7 +81,10 @@ def test_operands_are_named_by_the_part_they_play(line: str, expected: str) -> N
 
 
 ATTRIBUTES = [
-    ("%0 = tt.atomic_rmw max, relaxed, cta, %p, %f : (!tt.ptr<f32>, f32) -> f32", {"rmw_op": "max", "sem": "relaxed", "scope": "cta"}),
+    (
+        "%0 = tt.atomic_rmw max, relaxed, cta, %p, %f : (!tt.ptr<f32>, f32) -> f32",
+        {"rmw_op": "max", "sem": "relaxed", "scope": "cta"},
+    ),
     (f"ttng.init_barrier %bar, 2 : {BAR}", {"count": 2}),
     (f"ttng.arrive_barrier %bar, 3 {{perThread}} : {BAR}", {"count": 3, "perThread": True}),
     (f"ttng.barrier_expect %bar, 16384, %c : {BAR}", {"bytes": 16384}),
@@ -98,8 +101,8 @@ ATTRIBUTES = [
         {"offsets": [64, 0]},
     ),
     (
-        '%0 = tt.elementwise_inline_asm "mov { $0 };\\0A" {constraints = "=r,r", packed_element = 1 : i32, pure = false} %i : i32 -> i32',
-        {"asm_string": "mov { $0 };\n", "constraints": "=r,r", "packed_element": 1, "pure": False},
+        '%0 = tt.elementwise_inline_asm "mov { $0 };\\0A" {constraints = "=r,r", packed = 1 : i32} %i : i32 -> i32',
+        {"asm_string": "mov { $0 };\n", "constraints": "=r,r", "packed": 1},
     ),
     ('%0 = tt.elementwise_inline_asm "x" {constraints = "=r"} -> i32', {"asm_string": "x", "constraints": "=r"}),
     ('%0 = ttng.made_up %i <{a = [1, "}"]}> {b} : i32', {"a": [1, "}"], "b": True}),
@@ -164,7 +167,7 @@ RESULTS = [
     (f"%0 = arith.select %xc, %x, %x : tensor<128xi1, #blocked>, {ROW}", "tensor f32"),
     ("%0 = ttg.async_wait {num = 0 : i32}", "token"),
     (
-        f"%0 = ttg.async_copy_global_to_local %ps, %tile mask %xc : {POINTERS} -> <128x64xf16, #shared, #smem, mutable>",
+        f"%0 = ttg.async_copy_global_to_local %ps, %tile : {POINTERS} -> <128x64xf16, #shared, #smem, mutable>",
         "token",
     ),
     ("%0 = nvg.cluster_id", "i32"),
@@ -192,10 +195,8 @@ def test_types_of_results(line: str, expected: str) -> None:
 
 
 def test_memdesc_with_the_shape_of_its_allocation() -> None:
-    line = (
-        f"%0 = ttg.memdesc_subslice %tile[64, 0] : {TILE} -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable, 128x64>"
-    )
-    found = operation(line)
+    part = "!ttg.memdesc<64x64xf16, #shared, #smem, mutable, 128x64>"
+    found = operation(f"%0 = ttg.memdesc_subslice %tile[64, 0] : {TILE} -> {part}")
     type_ = found.result.type
     assert isinstance(type_, MemDescType)
     assert (type_.shape, type_.alloc_shape, type_.mutable, type_.space) == ((64, 64), (128, 64), True, "shared_memory")

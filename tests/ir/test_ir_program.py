@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from ir_samples import golden, module_text
+from ir_samples import BAR, golden, module_text
 
 from tlxviz.ir import load_program
 from tlxviz.ir.program import BarrierArray, Buffer, Descriptor, Program, Role, SiteKind
@@ -116,11 +116,12 @@ def test_a_kernel_without_partitions_is_one_agent() -> None:
     assert program.sites == []
 
 
-TWO_BUFFERS = """\
+TWO_BARRIERS = "!ttg.memdesc<2xi64, #shared1, #smem, mutable>"
+TWO_BUFFERS = f"""\
 %one = arith.constant 1 : i32
 %b = ttg.local_alloc : () -> !ttg.memdesc<2xi64, #shared1, #smem, mutable> loc("b")
-%v = ttg.memdesc_index %b[%one] : !ttg.memdesc<2xi64, #shared1, #smem, mutable> -> !ttg.memdesc<1xi64, #shared1, #smem, mutable>
-ttng.init_barrier %v, 3 : !ttg.memdesc<1xi64, #shared1, #smem, mutable>
+%v = ttg.memdesc_index %b[%one] : {TWO_BARRIERS} -> {BAR}
+ttng.init_barrier %v, 3 : {BAR}
 %s = ttg.local_alloc : () -> !ttg.memdesc<4xi64, #shared1, #smem, mutable> loc("s")
 %t = ttg.local_alloc : () -> !ttg.memdesc<128x64xf16, #shared, #smem, mutable> loc("s")
 """

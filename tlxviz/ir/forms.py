@@ -39,7 +39,7 @@ class Form:
     result: str = "auto"
     """Rule for the types of the results (`results.py`)."""
     typed: bool = True
-    """Whether the operation always prints ` : ` and types."""
+    """Whether the operation prints ` : ` and types where it prints operands."""
     needs: tuple[str, ...] = ()
     """Attributes that the dictionary must give."""
 
@@ -65,9 +65,9 @@ FORMS: dict[str, Form] = {
     "arith.select": _form("$condition , $true , $false", "last"),
     "gpu.thread_id": _form("@axis:word ( upper_bound @upper_bound:int )?", "index", typed=False),
     "nvg.cluster_id": _form("", "i32", typed=False),
-    # scf terminators; branches are read by `branches.py`
+    # scf terminators; branches are read by `statements.py`
     "scf.condition": _form("'(' $condition ')' $args*", typed=False),
-    "scf.yield": _form("$values*", typed=False),
+    "scf.yield": _form("$values*"),
     # tt
     "tt.make_range": _form(None, needs=("start", "end")),
     "tt.expand_dims": _form(None, needs=("axis",)),
@@ -85,7 +85,7 @@ FORMS: dict[str, Form] = {
     "tt.clampf": _form("$x , $min , $max ( , propagateNan = @propagateNan:word )?"),
     "tt.fp_to_fp": _form("$src ( , rounding = @rounding:word )?"),
     "tt.call": _form("'@' @callee:symbol '(' $args* ')'"),
-    "tt.return": _form("$values*", typed=False),
+    "tt.return": _form("$values*"),
     "tt.reduce.return": _form("$values*"),
     "tt.scan.return": _form("$values*"),
     "tt.map_elementwise.return": _form("$values*"),
@@ -125,7 +125,7 @@ FORMS: dict[str, Form] = {
     "ttg.clock64": _form("", "i64", typed=False),
     "ttg.warp_id": _form("", "i32", typed=False),
     "ttg.warp_return": _form("", typed=False),
-    "ttg.warp_yield": _form("$values*", typed=False),
+    "ttg.warp_yield": _form("$values*"),
     # ttng: barriers
     "ttng.init_barrier": _form("$barrier , @count:int"),
     "ttng.inval_barrier": _form("$barrier"),

@@ -130,7 +130,7 @@ class Statements:
     def _formed(self, name: str, text: str, start: int) -> tuple[Operation, Signature | None, str]:
         form = FORMS.get(name, PLAIN)
         body, signature = self._split_types(text, start)
-        if signature is None and form.typed and (name in FORMS or body.strip()):
+        if signature is None and form.typed and body and body[0] != "{":
             raise Mismatch("expected ` : ` and the types", len(text), text)
         attributes: dict[str, Any] = {}
         if "{" in body:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import BarrierArray, Buffer, Program
-from tlxviz.ir.types import TensorType
+from tlxviz.ir.types import MemDescType, TensorDescType, TensorType
 
 _CONTROL = frozenset({"scf.if", "scf.for", "scf.while", "scf.condition", "cf.cond_br", "cf.br"})
 _TENSOR_DATA = {
@@ -104,6 +104,8 @@ class Liveness:
             self._stores.append(op)
 
     def _roots(self, op: Operation, values: bool) -> None:
+        # views are what records and barriers are made of, and cost nothing to have
+        self._need(tuple(value for value in op.operands if isinstance(value.type, (MemDescType, TensorDescType))))
         if op.name in _CONTROL:
             self._control(op)
             return

@@ -1,0 +1,120 @@
+"""Runs single kernels, from Triton source or from TTGIR text, in the simulator.
+
+A test that is there for certain operations says so with `executes`, which holds it to that;
+`ops/test_ops_coverage.py` finds out from it that no operation of the list is forgotten.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, wraps
+from typing import Any
+
+import torch
+
+from tlxviz.devices.file import load_device
+from tlxviz.devices.model import Device
+from tlxviz.ir import load_program
+from tlxviz.launch.catch import Catcher
+from tlxviz.launch.model import Launch
+from tlxviz.launch.patching import Scope
+from tlxviz.sim.recorder import SimulatedRecorder
+from tlxviz.trace.model import LaunchTrace
+
+_executed: set[str] = set()
+
+MODULE = 'module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = {warps} : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32}} {{'
+
+
+@dataclass
+class Run:
+    """One kernel, executed."""
+
+    launch: Launch
+    trace: LaunchTrace
+
+    @property
+    def cycles(self) -> int:
+        return self.trace.cycles
+
+
+@cache
+def h200() -> Device:
+    return load_device("h200")
+
+
+def execute(launch: Launch, *, values: bool = True, ctas: Sequence[int] | None = None, cycle_limit: int = 10**8) -> Run:
+    """Executes a launch; raises what the simulator raises."""
+    recorder = SimulatedRecorder(h200(), values=values, ctas=ctas, cycle_limit=cycle_limit)
+    recorder.execute(launch)
+    _executed.update(op.name for op in load_program(launch.ttgir, launch.kernel).module.walk())
+    return Run(launch, recorder.trace.launches[-1])
+
+
+def compile_kernel(function: Any, grid: tuple[int, ...], *args: Any, **options: Any) -> Launch:
+    """The launch that `function[grid](*args, **options)` makes on a GPU."""
+    found: list[Launch] = []
+    with Scope() as scope:
+        Catcher(h200(), found.append).install(scope)
+        function[grid](*args, **options)
+    return found[0]
+
+
+def run_kernel(
+    function: Any,
+    grid: tuple[int, ...],
+    *args: Any,
+    values: bool = True,
+    ctas: Sequence[int] | None = None,
+    **options: Any,
+) -> Run:
+    """Compiles a `@triton.jit` function without a GPU and executes it.
+
+    Args:
+        function: The function.
+        grid: One to three sizes.
+        args: CPU tensors and numbers.
+        values: Whether tensors are computed.
+        ctas: The CTAs to trace; None means CTA 0.
+        options: Constexprs, and options of the launch such as `num_warps`.
+    """
+    return execute(compile_kernel(function, grid, *args, **options), values=values, ctas=ctas)
+
+
+def ttgir_launch(text: str, *args: Any, grid: tuple[int, int, int] = (1, 1, 1), warps: int = 4) -> Launch:
+    """A launch of hand-written TTGIR: a module, or functions that a module is put around."""
+    if not re.search(r"^module", text, re.MULTILINE):
+        text = f"{MODULE.format(warps=warps)}\n{text}\n}}\n"
+    name = re.search(r"tt\.func public @(\w+)", text)
+    assert name is not None
+    parameters = [(f"arg{number}", value) for number, value in enumerate(args)]
+    metadata = {"shared": 0, "num_warps": warps, "num_ctas": 1, "num_stages": 1}
+    return Launch(name[1], grid, parameters, dict(parameters), text, metadata)
+
+
+def run_ttgir(
+    text: str, *args: Any, grid: tuple[int, int, int] = (1, 1, 1), warps: int = 4, values: bool = True
+) -> Run:
+    """Executes hand-written TTGIR with torch tensors for its pointers.
+
+    A text without `module` is functions only; layouts are written out, or as aliases in front of a whole module.
+    """
+    return execute(ttgir_launch(text, *args, grid=grid, warps=warps), values=values)
+
+
+def executes(*operations: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Says of a test that it executes operations; it fails if it does not."""
+
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        @wraps(test)
+        def run(*args: Any, **options: Any) -> None:
+            _executed.clear()
+            test(*args, **options)
+            missing = set(operations) - _executed
+            assert not missing, f"not executed: {', '.join(sorted(missing))}"
+
+        return run
+
+    return decorate
