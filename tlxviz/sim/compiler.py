@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from tlxviz.sim import dialects
 from tlxviz.sim.dialects.agents import write_agent
 from tlxviz.sim.emitter import Emitter, Line, Options, Unit
 from tlxviz.sim.errors import MemoryAccessError, SimulationError, UnsupportedOperation
-from tlxviz.sim.liveness import Liveness, narrow_buffers
+from tlxviz.sim.liveness import Liveness, borrowing_buffers, narrow_buffers
 from tlxviz.sim.representation import Pointer, Scalar
 from tlxviz.sim.runtime import namespace
 
@@ -59,7 +59,7 @@ def compile_program(program: Program, device: Device, options: Options) -> Compi
     """
     dialects.load()
     liveness = Liveness(program, options.values)
-    unit = Unit(program, device, options, liveness, narrow_buffers(program), namespace())
+    unit = Unit(program, device, options, liveness, narrow_buffers(program), borrowing_buffers(program), namespace())
     unit.agent_of = {agent.region: agent for agent in program.agents}
     thread = 0
     for agent in program.agents:
@@ -123,14 +123,3 @@ def located(error: BaseException, program: Program, op: Operation | None) -> Tlx
     made = kind.__new__(kind)
     Exception.__init__(made, message)
     return made
-
-
-def argument_codes(values: Sequence[Any]) -> list[Any]:
-    """Launch arguments flattened as the entry function takes them: a pointer becomes its flat tensor and offset."""
-    flat: list[Any] = []
-    for value in values:
-        if isinstance(value, tuple):
-            flat += value
-        else:
-            flat.append(value)
-    return flat

@@ -75,7 +75,8 @@ class Dispatcher:
         """
         shared = talks(self._program)
         loop = EventLoop()
-        sms = [Sm(number, loop if shared else EventLoop()) for number in range(min(self._device.limits.sms, len(ctas)))]
+        columns = {number % self._device.limits.sms for number in ctas}
+        sms = [Sm(number, loop if shared else EventLoop()) for number in range(len(columns))]
         outcome.sms = sms
         waiting = iter(ctas)
         first = min(len(ctas), len(sms) * self._per_sm)

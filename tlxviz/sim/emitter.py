@@ -80,6 +80,8 @@ class Unit:
     liveness: Liveness
     narrow: set[int]
     """Buffers that keep their own dtype, because somebody reinterprets them."""
+    borrowing: set[int]
+    """Buffers whose slots may stand for tiles that descriptors keep."""
     namespace: dict[str, Any] = field(default_factory=dict[str, Any])
     """Globals of the generated code."""
     lines: list[Line] = field(default_factory=list[Line])

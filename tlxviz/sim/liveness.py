@@ -93,7 +93,7 @@ class Liveness:
     def _index(self, op: Operation) -> None:
         for result in op.results:
             self._definition[result] = op
-        for argument, source in _flows(op):
+        for argument, source in flows(op):
             self._sources.setdefault(argument, []).append(source)
         target = op.operand("dst") or (op.result if op.name == "ttg.local_alloc" and op.operands else None)
         if target is not None:
@@ -187,8 +187,8 @@ def _passes_through(op: Operation) -> bool:
     ) or op.name.startswith("ttg.memdesc_")
 
 
-def _flows(op: Operation) -> Iterator[tuple[Value, Value]]:
-    """Pairs (value, where it comes from) that an operation with regions, or a wait that passes its operands on, makes."""
+def flows(op: Operation) -> Iterator[tuple[Value, Value]]:
+    """Pairs (value, where it comes from) of an operation with regions, or of a wait that passes its operands on."""
     match op.name:
         case "scf.for":
             body = op.regions[0].entry
@@ -221,12 +221,12 @@ def _flows(op: Operation) -> Iterator[tuple[Value, Value]]:
         case "ttng.warp_group_dot_wait":
             yield from zip(op.results, op.operands, strict=True)
         case "cf.br" | "cf.cond_br":
-            yield from branch_flows(op)
+            yield from branchflows(op)
         case _:
             pass
 
 
-def branch_flows(op: Operation) -> Iterator[tuple[Value, Value]]:
+def branchflows(op: Operation) -> Iterator[tuple[Value, Value]]:
     """(block argument, operand) pairs of a `cf` branch."""
     assert op.block is not None and op.block.region is not None
     blocks = {block.label: block for block in op.block.region.blocks}
@@ -247,6 +247,29 @@ def narrow_buffers(program: Program) -> set[int]:
             if isinstance(root, Buffer):
                 found.add(root.index)
     return found
+
+
+def borrowing_buffers(program: Program) -> set[int]:
+    """Buffers whose slots only TMA loads write, each as a whole, and that nobody touches but by slots."""
+    refused: set[int] = set()
+    for op in program.module.walk():
+        for value in op.operands:
+            root = program.roots.get(value)
+            if isinstance(root, Buffer) and not _by_slots(op, value):
+                refused.add(root.index)
+    return {buffer.index for buffer in program.buffers if buffer.index not in refused and not buffer.operation.operands}
+
+
+def _by_slots(op: Operation, value: Value) -> bool:
+    if not isinstance(value.type, MemDescType):
+        return True
+    if op.name in ("ttg.warp_specialize", "ttg.memdesc_index", "ttg.local_dealloc"):
+        return True
+    if not (isinstance(value.owner, Operation) and value.owner.name in ("ttg.memdesc_index", "ttg.memdesc_trans")):
+        return False
+    if value.owner.name == "ttg.memdesc_index" and op.name == "ttng.async_tma_copy_global_to_local":
+        return True
+    return op.name in ("ttg.memdesc_trans", "ttng.warp_group_dot", "ttng.warp_group_dot_wait", "ttg.local_load")
 
 
 def is_barrier(program: Program, value: Value) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -367,16 +366,48 @@ def bitcast_pointer(base: torch.Tensor, offset: int, dtype: torch.dtype) -> tupl
     return other, offset * base.element_size() // dtype.itemsize
 
 
-@dataclass(eq=False, slots=True)
-class TileDescriptor:
-    """A TMA descriptor: a tensor in global memory and the block that one copy moves."""
+class TileStore:
+    """Tiles that were read before, converted to the type in which shared memory holds them, up to a number of bytes."""
 
-    base: torch.Tensor
-    offset: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    block: tuple[int, ...]
-    padding: float = 0.0
+    __slots__ = ("bytes_left",)
+
+    def __init__(self, bytes_left: int = 1 << 29) -> None:
+        self.bytes_left = bytes_left
+
+
+class TileDescriptor:
+    """A TMA descriptor: a tensor in global memory and the block that one copy moves.
+
+    Args:
+        base: All of the memory, flat.
+        offset: Element of `base` at which the tensor starts.
+        shape: Of the tensor.
+        strides: In elements.
+        block: Shape of the block.
+        padding: What lies outside the tensor reads as.
+        store: Where tiles may be kept, for memory that does not change during the launch; None for other memory.
+    """
+
+    __slots__ = ("_tiles", "base", "block", "offset", "padding", "shape", "store_of_tiles", "strides")
+
+    def __init__(
+        self,
+        base: torch.Tensor,
+        offset: int,
+        shape: Sequence[int],
+        strides: Sequence[int],
+        block: Sequence[int],
+        padding: float = 0.0,
+        store: TileStore | None = None,
+    ) -> None:
+        self.base = base
+        self.offset = offset
+        self.shape = tuple(shape)
+        self.strides = tuple(strides)
+        self.block = tuple(block)
+        self.padding = padding
+        self.store_of_tiles = store
+        self._tiles: dict[Any, torch.Tensor] = {}
 
     def _clip(self, at: Sequence[int]) -> tuple[list[int], list[slice], int, bool]:
         shape: list[int] = []
@@ -397,18 +428,36 @@ class TileDescriptor:
             offset += low * stride
         return shape, inside, offset, whole
 
-    def load(self, at: Sequence[int], target: torch.Tensor) -> None:
+    def load(self, at: tuple[int, ...], target: torch.Tensor) -> None:
         """Fills shared memory with the block at `at`; what lies outside the tensor reads as the padding."""
+        tile = self.kept(at, target)
+        if tile is None:
+            tile = self._read(at, target)
+        target.copy_(tile)
+
+    def kept(self, at: tuple[int, ...], target: torch.Tensor) -> torch.Tensor | None:
+        """The tile at `at` in the type and shape of `target`, if it may be kept; nobody may write it."""
+        tile = self._tiles.get(at)
+        if tile is not None and tile.dtype == target.dtype:
+            return tile
+        store = self.store_of_tiles
+        size = target.numel() * target.element_size()
+        if store is None or store.bytes_left < size:
+            return None
+        store.bytes_left -= size
+        tile = self._tiles[at] = self._read(at, target).to(target.dtype).contiguous()
+        return tile
+
+    def _read(self, at: tuple[int, ...], target: torch.Tensor) -> torch.Tensor:
         shape, inside, offset, whole = self._clip(at)
         if whole:
-            source = self.base.as_strided(self.block, self.strides, offset)
-            target.copy_(source if target.shape == source.shape else source.reshape(target.shape))
-            return
-        target.fill_(self.padding)
+            return self.base.as_strided(self.block, self.strides, offset).reshape(target.shape)
+        padded = torch.full(self.block, self.padding, dtype=target.dtype)
         if 0 not in shape:
-            target.view(self.block)[tuple(inside)] = self.base.as_strided(shape, self.strides, offset).to(target.dtype)
+            padded[tuple(inside)] = self.base.as_strided(shape, self.strides, offset).to(target.dtype)
+        return padded.reshape(target.shape)
 
-    def read(self, at: Sequence[int]) -> torch.Tensor:
+    def read(self, at: tuple[int, ...]) -> torch.Tensor:
         """The block at `at` as a new tensor."""
         result = torch.empty(self.block, dtype=self.base.dtype)
         self.load(at, result)

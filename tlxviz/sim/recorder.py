@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,13 +13,14 @@ from tlxviz import __version__
 from tlxviz.devices.model import Device
 from tlxviz.ir import load_program
 from tlxviz.ir.program import Program
-from tlxviz.sim.compiler import CompiledKernel, argument_codes, compile_program
+from tlxviz.sim.compiler import CompiledKernel, compile_program
 from tlxviz.sim.dispatch import Dispatcher, Outcome, talks
+from tlxviz.sim.effects import written_arguments
 from tlxviz.sim.emitter import Options
 from tlxviz.sim.environment import Environment
 from tlxviz.sim.errors import HangError
 from tlxviz.sim.limits import check_launch
-from tlxviz.sim.memory import AddressSpace, TileDescriptor, flat
+from tlxviz.sim.memory import AddressSpace, TileDescriptor, TileStore, flat
 from tlxviz.sim.record import launch_trace
 from tlxviz.trace.model import Trace
 
@@ -31,14 +33,19 @@ _SAMPLES = 8
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Torch on one thread: tiles are too small for more, and results are then the same every time."""
-    before = torch.get_num_threads()
+def quiet_process() -> Iterator[None]:
+    """Torch on one thread: tiles are too small for more, and results are then the same every time. And no garbage
+    collector, which would look through a million events again and again."""
+    threads = torch.get_num_threads()
+    collecting = gc.isenabled()
     torch.set_num_threads(1)
+    gc.disable()
     try:
         yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(threads)
+        if collecting:
+            gc.enable()
 
 
 class SimulatedRecorder:
@@ -96,7 +103,7 @@ class SimulatedRecorder:
             traced = frozenset()
         numbers = self._numbers(program, total, traced)
         outcome = Outcome([], [])
-        arguments = self._arguments(launch)
+        arguments = self._arguments(launch, program)
         dispatcher = Dispatcher(
             program,
             self._device,
@@ -110,7 +117,7 @@ class SimulatedRecorder:
         hang: HangError | None = None
         complete = False
         try:
-            with torch.inference_mode(), one_thread():
+            with torch.inference_mode(), quiet_process():
                 dispatcher.run(numbers, traced, lambda done: self._report(launch.kernel, done, len(numbers)), outcome)
             complete = True
         except HangError as error:
@@ -169,25 +176,44 @@ class SimulatedRecorder:
             found.bind(space=self._space, environment=self._environment)
         return found
 
-    def _arguments(self, launch: CaughtLaunch) -> list[Any]:
+    def _arguments(self, launch: CaughtLaunch, program: Program) -> list[Any]:
+        """Arguments as the entry function takes them: a pointer becomes a flat tensor and an offset, a descriptor a
+        TileDescriptor."""
+        written = self._written_storages(launch, program)
+        tiles = TileStore()
         tensors: list[torch.Tensor] = []
         values: list[Any] = []
         for _, value in launch.parameters:
-            if isinstance(value, torch.Tensor):
-                tensors.append(value)
-                values.append((flat(value), value.storage_offset()))
-            elif hasattr(value, "base") and hasattr(value, "block"):
-                tensors.append(value.base)
-                padding = float("nan") if value.padding == "nan" else 0.0
-                values.append(
-                    TileDescriptor(
-                        flat(value.base), value.base.storage_offset(), value.shape, value.strides, value.block, padding
-                    )
-                )
-            else:
+            tensor = _tensor_of(value)
+            if tensor is None:
                 values.append(value)
+                continue
+            tensors.append(tensor)
+            base, offset = flat(tensor), tensor.storage_offset()
+            if tensor is value:
+                values += (base, offset)
+                continue
+            kept = tiles if written is not None and tensor.untyped_storage().data_ptr() not in written else None
+            padding = float("nan") if value.padding == "nan" else 0.0
+            values.append(TileDescriptor(base, offset, value.shape, value.strides, value.block, padding, kept))
         self._space = AddressSpace(tensors)
         self._environment = Environment(self._space, self._device.limits.sms, self._device.clock.sustained_mhz)
         for kernel in self._compiled.values():
             kernel.bind(space=self._space, environment=self._environment)
-        return argument_codes(values)
+        return values
+
+    def _written_storages(self, launch: CaughtLaunch, program: Program) -> set[int] | None:
+        """Addresses of the storages that the launch may write; None where that cannot be told."""
+        positions = written_arguments(program)
+        if positions is None:
+            return None
+        tensors = [_tensor_of(launch.parameters[position][1]) for position in positions]
+        return {tensor.untyped_storage().data_ptr() for tensor in tensors if tensor is not None}
+
+
+def _tensor_of(value: Any) -> torch.Tensor | None:
+    """The tensor behind a pointer or descriptor argument."""
+    if isinstance(value, torch.Tensor):
+        return value
+    base = getattr(value, "base", None)
+    return base if isinstance(base, torch.Tensor) else None

@@ -340,6 +340,15 @@ def land_load(cycle: int, arrival: tuple[Barrier, int, int, memory.TileDescripto
         barrier.flip(cycle, cause)
 
 
+def land_tile(cycle: int, arrival: tuple[Barrier, int, int, memory.TileDescriptor, tuple[int, ...], SharedView]) -> None:
+    """A TMA load has arrived in a slot that nothing else writes."""
+    barrier, size, cause, descriptor, at, view = arrival
+    view.receive(descriptor, at)
+    barrier.tx -= size
+    if barrier.tx == 0 and barrier.pending == 0:
+        barrier.flip(cycle, cause)
+
+
 def land_gather(cycle: int, arrival: tuple[Barrier, int, int, memory.TileDescriptor, Any, torch.Tensor]) -> None:
     """A TMA gather has arrived."""
     barrier, size, cause, descriptor, (rows, column), target = arrival

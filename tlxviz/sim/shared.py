@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from tlxviz.sim.dtypes import cast
+from tlxviz.sim.memory import TileDescriptor
 
 
 class SharedView:
@@ -15,18 +17,28 @@ class SharedView:
 
     `tensor` is None when values are off. `slot` is the leading index of a multi-buffered allocation, -1 for the whole.
     A buffer of narrow floats that nobody reinterprets is held in f32, which is exact and what the tensor core model reads.
+    A slot that only TMA loads write may stand for a tile that its descriptor keeps, instead of a copy of it.
     """
 
-    __slots__ = ("_views", "buffer", "shape", "slot", "slots", "tensor")
+    __slots__ = ("_derive", "_own", "_views", "buffer", "shape", "slot", "slots", "tensor")
 
     tensor: torch.Tensor
     slots: list[SharedView]
 
-    def __init__(self, buffer: int, shape: Sequence[int], tensor: torch.Tensor | None, slot: int = -1) -> None:
+    def __init__(
+        self,
+        buffer: int,
+        shape: Sequence[int],
+        tensor: torch.Tensor | None,
+        slot: int = -1,
+        derive: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    ) -> None:
         self.buffer = buffer
         self.shape = tuple(shape)
         self.tensor = tensor  # type: ignore[assignment]
+        self._own = tensor
         self.slot = slot
+        self._derive = derive
         self._views: dict[Any, SharedView] = {}
 
     def __getattr__(self, name: str) -> list[SharedView]:
@@ -42,50 +54,53 @@ class SharedView:
     def _part(self, index: int) -> torch.Tensor | None:
         return None if self.tensor is None else self.tensor[index]
 
-    def _view(self, key: Any, shape: Sequence[int], tensor: torch.Tensor | None) -> SharedView:
-        view = self._views[key] = SharedView(self.buffer, shape, tensor, self.slot)
-        return view
+    def _view(self, key: Any, shape: Sequence[int], derive: Callable[[torch.Tensor], torch.Tensor]) -> SharedView:
+        found = self._views.get(key)
+        if found is None:
+            tensor = self.tensor
+            made = None if tensor is None else derive(tensor)
+            found = self._views[key] = SharedView(self.buffer, shape, made, self.slot, derive)
+        return found
 
     def transposed(self, order: tuple[int, ...]) -> SharedView:
         """The same elements with dimensions in another order."""
-        found = self._views.get(order)
-        if found is not None:
-            return found
-        shape = [self.shape[axis] for axis in order]
-        return self._view(order, shape, None if self.tensor is None else self.tensor.permute(order))
+        return self._view(order, [self.shape[axis] for axis in order], lambda tensor: tensor.permute(order))
 
     def subslice(self, offsets: tuple[int, ...], shape: tuple[int, ...]) -> SharedView:
         """A box of the elements."""
-        key = ("subslice", offsets, shape)
-        found = self._views.get(key)
-        if found is not None:
-            return found
-        tensor = self.tensor
-        if tensor is not None:
-            tensor = tensor[tuple(slice(low, low + size) for low, size in zip(offsets, shape, strict=True))]
-        return self._view(key, shape, tensor)
+        box = tuple(slice(low, low + size) for low, size in zip(offsets, shape, strict=True))
+        return self._view(("subslice", offsets, shape), shape, lambda tensor: tensor[box])
 
     def reshaped(self, shape: tuple[int, ...]) -> SharedView:
         """The same elements in another shape."""
-        key = ("reshape", shape)
-        found = self._views.get(key)
-        if found is not None:
-            return found
-        return self._view(key, shape, None if self.tensor is None else self.tensor.view(shape))
+        return self._view(("reshape", shape), shape, lambda tensor: tensor.view(shape))
 
     def reinterpreted(self, shape: tuple[int, ...], dtype: torch.dtype) -> SharedView:
         """The same bytes as another type and shape."""
-        key = ("reinterpret", shape, dtype)
-        found = self._views.get(key)
-        if found is not None:
-            return found
-        tensor = self.tensor
-        if tensor is not None:
-            wanted = dtype.itemsize
-            for size in shape:
-                wanted *= size
-            tensor = tensor.reshape(-1).view(torch.uint8)[:wanted].view(dtype).view(shape)
-        return self._view(key, shape, tensor)
+        size = math.prod(shape) * dtype.itemsize
+
+        def derive(tensor: torch.Tensor) -> torch.Tensor:
+            return tensor.reshape(-1).view(torch.uint8)[:size].view(dtype).view(shape)
+
+        return self._view(("reinterpret", shape, dtype), shape, derive)
+
+    def receive(self, descriptor: TileDescriptor, at: tuple[int, ...]) -> None:
+        """A TMA load arrives in a slot that nothing else writes."""
+        own = self._own
+        assert own is not None
+        tile = descriptor.kept(at, own)
+        if tile is None:
+            if self.tensor is not own:
+                self._refer(own)
+            descriptor.load(at, own)
+        else:
+            self._refer(tile)
+
+    def _refer(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+        for view in self._views.values():
+            assert view._derive is not None
+            view._refer(view._derive(tensor))
 
     def store(self, value: torch.Tensor) -> None:
         """Writes all elements."""

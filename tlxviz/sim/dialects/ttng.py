@@ -226,7 +226,12 @@ def tma_load(e: Emitter, op: Operation) -> None:
         cause = f"{row} + 1"
     if needed:
         desc = e.scalar(op.groups["desc"][0])
-        e.line(f"heappush(heap, ({landed}, next(seq), land_{method}, ({b}, {size}, {cause}, {desc}, {at}, {view}.tensor)))")
+        root = e.unit.program.roots.get(target)
+        if root is not None and root.index in e.unit.borrowing and method == "load":
+            method, arrival = "tile", view
+        else:
+            arrival = f"{view}.tensor"
+        e.line(f"heappush(heap, ({landed}, next(seq), land_{method}, ({b}, {size}, {cause}, {desc}, {at}, {arrival})))")
     else:
         e.line(f"heappush(heap, ({landed}, next(seq), land, ({b}, {size}, {cause})))")
     _unguard(e, guarded)

@@ -1,0 +1,117 @@
+"""The Hopper tutorials of the wheel: their kernels run here and compute what torch does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kernel_runner import h200
+
+from tlxviz.launch.script import run_script
+from tlxviz.sim.recorder import SimulatedRecorder
+
+tlx = pytest.importorskip("triton.language.extra.tlx")
+
+TUTORIALS = Path(tlx.__file__).parent / "tutorials"
+DRIVER = Path(__file__).with_name("tutorial_driver.py")
+GEMM = {
+    "BM": 128,
+    "BN": 256,
+    "BK": 64,
+    "GROUP_SIZE_M": 8,
+    "NUM_STAGES": 3,
+    "NUM_MMA_WARPS": 8,
+    "NUM_MMA_GROUPS": 2,
+    "EPILOGUE_SUBTILE": True,
+    "NUM_CTAS": 1,
+    "USE_WARP_BARRIER": False,
+}
+ATTENTION = {"BLOCK_M": 128, "BLOCK_N": 128, "NUM_BUFFERS": 2, "NUM_MMA_WARPS": 8, "NUM_MMA_GROUPS": 2}
+
+
+def run(name: str, case: str, options: dict[str, Any]) -> SimulatedRecorder:
+    if not (TUTORIALS / f"{name}.py").exists():
+        pytest.skip(f"the wheel has no tutorial {name}")
+    recorder = SimulatedRecorder(h200())
+    assert run_script(DRIVER, [name, case, json.dumps(options)], h200(), recorder.execute) == 0
+    return recorder
+
+
+@pytest.mark.parametrize("sizes", [[512, 512, 512], [264, 520, 328]], ids=["whole", "ragged"])
+@pytest.mark.parametrize("warp_barrier", [False, True], ids=["arrive", "warp-arrive"])
+@pytest.mark.parametrize("subtile", [False, True], ids=["one-store", "subtiled"])
+def test_hopper_gemm_ws(sizes: list[int], warp_barrier: bool, subtile: bool):
+    recorder = run(
+        "hopper_gemm_ws", "gemm", {"sizes": sizes, **GEMM, "USE_WARP_BARRIER": warp_barrier, "EPILOGUE_SUBTILE": subtile}
+    )
+    assert [launch.kernel for launch in recorder.trace.launches] == ["matmul_kernel_tlx_ws"]
+
+
+@pytest.mark.parametrize("columns", ["a", "b", "ab"])
+def test_hopper_gemm_ws_of_transposed_operands(columns: str):
+    run("hopper_gemm_ws", "gemm", {"sizes": [256, 512, 320], "columns": columns, **GEMM})
+
+
+def test_hopper_gemm_ws_walks_over_many_tiles():
+    recorder = run("hopper_gemm_ws", "gemm", {"sizes": [2048, 2304, 128], **GEMM, "NUM_STAGES": 2})
+    assert recorder.trace.launches[0].grid == (132, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "kernel"),
+    [([128, 256, 2048], "_skinny_tma_kernel"), ([128, 64, 16384], "_skinny_matmul_kernel")],
+    ids=["tma", "pointers"],
+)
+def test_hopper_gemm_ws_of_few_rows(sizes: list[int], kernel: str):
+    recorder = run("hopper_gemm_ws", "gemm", {"sizes": sizes})
+    assert [launch.kernel for launch in recorder.trace.launches] == [kernel]
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("hopper_gemm_pipelined", "matmul"),
+        ("hopper-persistent-gemm-ws-cooperative", "matmul_tlx_ws_persistent"),
+        ("hopper-persistent-gemm-ws-pingpong", "matmul_tlx_ws_persistent"),
+    ],
+)
+@pytest.mark.parametrize("sizes", [[512, 512, 512], [272, 528, 336]], ids=["whole", "ragged"])
+def test_other_gemms(name: str, call: str, sizes: list[int]):
+    run(name, "gemm", {"sizes": sizes, "call": call})
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("hopper_fa_ws", {**ATTENTION, "NUM_MMA_WARPS": 4, "NUM_MMA_GROUPS": 1}),
+        ("hopper_fa_ws", ATTENTION),
+        ("hopper_fa_ws_pipelined", ATTENTION),
+        ("hopper_fa_ws_pipelined_pingpong", ATTENTION),
+        (
+            "hopper_fa_ws_pipelined_pingpong_persistent",
+            {key: value for key, value in ATTENTION.items() if key != "NUM_BUFFERS"}
+            | {"NUM_BUFFERS_Q": 1, "NUM_BUFFERS_KV": 2},
+        ),
+    ],
+)
+@pytest.mark.parametrize(("heads", "length", "dim"), [(2, 512, 128), (1, 128, 128), (3, 384, 64)])
+def test_attention(name: str, options: dict[str, Any], heads: int, length: int, dim: int):
+    narrow = {"BLOCK_N": 64} if dim == 64 else {}
+    run(name, "attention", {"sizes": [1, heads, length, dim], **options, **narrow})
+
+
+def test_attention_with_the_tuners_first_configuration():
+    run("hopper_fa_ws_pipelined_pingpong", "attention", {"sizes": [1, 1, 256, 128]})
+
+
+def test_persistent_attention_walks_over_many_tiles():
+    recorder = run("hopper_fa_ws_pipelined_pingpong_persistent", "attention", {"sizes": [8, 9, 256, 128]})
+    assert recorder.trace.launches[0].grid == (132, 1, 1)
+
+
+@pytest.mark.parametrize("size", [98432, 1000])
+def test_vector_add2(size: int):
+    recorder = run("vector-add2", "add2", {"size": size})
+    assert [launch.kernel for launch in recorder.trace.launches] == ["add2_kernel", "add2_warp_specialized_kernel"]
