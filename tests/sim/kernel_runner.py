@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import cache, wraps
 from typing import Any
 
-import torch
-
 from tlxviz.devices.file import load_device
 from tlxviz.devices.model import Device
 from tlxviz.ir import load_program
@@ -25,7 +23,10 @@ from tlxviz.trace.model import LaunchTrace
 
 _executed: set[str] = set()
 
-MODULE = 'module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = {warps} : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32}} {{'
+MODULE = (
+    'module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = {warps} : i32, ttg.target = "cuda:90", '
+    '"ttg.threads-per-warp" = 32 : i32}} {{'
+)
 
 
 @dataclass

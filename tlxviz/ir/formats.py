@@ -2,7 +2,7 @@
 
 A format is a list of words: `$part` is one operand, `$part*` a comma-separated list that may be empty, `@key:int`,
 `@key:word`, `@key:symbol`, `@key:flags`, `@key:string` and `@key:ints` are attributes printed among the operands,
-`( ... )?` is optional, `!key` is a word that may stand there and is an attribute then, `hints` are pairs such as
+`( ... )?` is optional, `type` is ` : i32` in the middle of a line, which some versions print, `!key` is a word that may stand there and is an attribute then, `hints` are pairs such as
 `evictionPolicy = evict_last`, `pairs:a:b` is a list of `, %a[%b]`, and all else stands for itself, brackets in quotes:
 `'('`.
 """
@@ -27,6 +27,8 @@ _HINT = re.compile(r"(\w+)\s*=\s*(\w+)")
 # one  , %bar[%pred]
 _PAIR = re.compile(rf"({VALUE})\s*\[\s*({VALUE})\s*\]")
 _LIST = rf"{VALUE}(?:\s*,\s*{VALUE})*"
+# : i32   : !ttg.memdesc<1xi64, #shared, #smem, mutable>
+_INLINE_TYPE = r"(?::\s*!?[\w.]+(?:<[^<>]*(?:<[^<>]*>[^<>]*)*>)?\s*)?"
 _KINDS = {
     "int": r"-?\d+",
     "word": r"\w+",
@@ -112,6 +114,8 @@ def _token(token: str, parts: list[tuple[str, str]]) -> str:
         return "(?:"
     if token == ")?":
         return ")?"
+    if token == "type":
+        return _INLINE_TYPE
     if token == "hints":
         parts.append(("", "hints"))
         return r"((?:\w+\s*=\s*\w+\s*)*)"

@@ -114,7 +114,8 @@ FORMS: dict[str, Form] = {
     "ttg.memdesc_reshape": _form("$src"),
     "ttg.memdesc_reinterpret": _form("$src"),
     "ttg.async_copy_global_to_local": _form(
-        "$ptr , $dst ( mask $mask )? ( other $other )? ( bulk_size $bulk_size )? ( barrier $barrier )? hints", "token"
+        "$ptr , $dst ( mask $mask )? ( other $other )? ( bulk_size $bulk_size type )? ( barrier $barrier type )? hints",
+        "token",
     ),
     "ttg.async_commit_group": _form("( tokens $tokens* )?", "token", typed=False),
     "ttg.async_wait": _form("$tokens*", "token", typed=False, needs=("num",)),

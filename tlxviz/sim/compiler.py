@@ -15,7 +15,7 @@ from tlxviz.ir.types import PointerType, TensorDescType
 from tlxviz.sim import dialects
 from tlxviz.sim.dialects.agents import write_agent
 from tlxviz.sim.emitter import Emitter, Line, Options, Unit
-from tlxviz.sim.errors import MemoryAccessError, SimulationError, UnsupportedOperation
+from tlxviz.sim.errors import BarrierError, MemoryAccessError, SimulationError, UnsupportedOperation
 from tlxviz.sim.liveness import Liveness, borrowing_buffers, narrow_buffers
 from tlxviz.sim.representation import Pointer, Scalar
 from tlxviz.sim.runtime import namespace
@@ -113,6 +113,9 @@ def located(error: BaseException, program: Program, op: Operation | None) -> Tlx
     elif not isinstance(error, TlxvizError):
         text = f"{type(error).__name__}: {error}"
     place = ""
+    site = None if op is None else program.site_of.get(op)
+    if kind is BarrierError and site is not None:
+        text = f"{site.variable}{text}"
     if op is not None:
         location = op.location.outermost
         where = str(location) if location.file else f"line {op.line} of its TTGIR"

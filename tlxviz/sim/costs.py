@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tlxviz.ir.operation import Operation
+from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.types import ScalarType, TensorType, Type, bytes_of, element_of
 from tlxviz.sim.emitter import Emitter
 
@@ -12,17 +12,57 @@ def elements_per_thread(e: Emitter, type_: Type) -> float:
     return max(1.0, type_.size / e.threads) if isinstance(type_, TensorType) else 1.0
 
 
+_ADDRESS_SHARE = 1 / 8
+"""Share of the elements of an index that costs an instruction: neighbours that one access moves share their address."""
+_FORWARDING = frozenset(
+    {"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.addptr", "ttg.convert_layout", "tt.make_range"}
+)
+
+
+def is_addressing(e: Emitter, value: Value) -> bool:
+    """Whether a tensor is made of ranges and scalars only, as pointers and masks of tiles are."""
+    known = e.unit.addressing
+    found = known.get(value)
+    if found is None:
+        known[value] = True  # for the time being: a cycle through a loop decides nothing
+        found = known[value] = _is_addressing(e, value)
+    return found
+
+
+def _is_addressing(e: Emitter, value: Value) -> bool:
+    if not isinstance(value.type, TensorType):
+        return True
+    element = element_of(value.type)
+    if isinstance(element, ScalarType) and element.is_float:
+        return False
+    op = value.owner
+    if not isinstance(op, Operation):
+        return not isinstance(element, ScalarType)  # pointers that a loop carries
+    if op.name == "arith.constant":
+        return True
+    if op.name in _FORWARDING or op.name.startswith("arith."):
+        return all(is_addressing(e, operand) for operand in op.operands)
+    return False
+
+
+def _share(e: Emitter, op: Operation) -> float:
+    return _ADDRESS_SHARE if op.results and is_addressing(e, op.results[0]) else 1.0
+
+
 def issue(e: Emitter, type_: Type, instructions: float = 1.0) -> None:
     """`instructions` per element of a value of `type_`, one warp instruction per scheduler and cycle."""
     schedulers = e.unit.device.alu.schedulers
-    e.charge(slots=elements_per_thread(e, type_) * instructions * max(1.0, e.warps / schedulers))
+    share = _share(e, e.operation) if e.operation is not None else 1.0
+    count = max(1.0, elements_per_thread(e, type_) * share)
+    e.charge(slots=count * instructions * max(1.0, e.warps / schedulers))
 
 
 def rated(e: Emitter, type_: Type, per_cycle: float) -> None:
     """Work of a unit that gives `per_cycle` results per cycle and SM, spread over the schedulers that the group reaches."""
     alu = e.unit.device.alu
     share = min(1.0, e.warps / alu.schedulers)
-    size = elements_per_thread(e, type_) * e.threads
+    address = _share(e, e.operation) if e.operation is not None else 1.0
+    size = max(1.0, elements_per_thread(e, type_) * address) * e.threads
     e.charge(slots=size / (per_cycle * share))
 
 

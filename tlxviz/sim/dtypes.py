@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import struct
 
+import numpy as np
 import torch
 
 from tlxviz.ir.types import PointerType, ScalarType, Type
 from tlxviz.sim.errors import UnsupportedOperation
+from tlxviz.sim.ptx_rounding import narrow
 
 TORCH = {
     "f64": torch.float64,
@@ -66,6 +68,11 @@ def truncating_rem(a: int, b: int) -> int:
     return remainder if a >= 0 else -remainder
 
 
+def shift_left(value: int, by: int, bits: int) -> int:
+    """`shl`: a shift by the width or more leaves nothing."""
+    return wrap(value << by, bits) if 0 <= by < bits else 0
+
+
 def round_f32(value: float) -> float:
     """The nearest f32."""
     try:
@@ -92,15 +99,42 @@ def round_scalar(value: float, name: str) -> float:
         case "f16":
             return round_f16(value)
         case _:
-            return float(cast(torch.tensor(value, dtype=torch.float32), TORCH[name]).float())
+            return float(cast(torch.tensor(value, dtype=torch.float64), TORCH[name]).float())
 
 
 def cast(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Float conversion as `cvt` does it: to nearest even, FP8 saturating."""
     largest = LARGEST_FP8.get(dtype)
     if largest is not None:
+        if tensor.dtype == torch.float64:
+            return narrow(tensor.clamp(-largest, largest), dtype)
         return tensor.float().clamp(-largest, largest).to(dtype)
-    return tensor.to(dtype)
+    # torch would round to f32 first
+    return narrow(tensor, dtype) if tensor.dtype == torch.float64 else tensor.to(dtype)
+
+
+def int_to_float(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Integer to float, rounded once."""
+    if dtype in (torch.float32, torch.float64) or tensor.element_size() < 4:
+        return tensor.to(dtype)
+    if tensor.element_size() == 8:
+        # only its leading bits, and that there are others, matter to a type this narrow
+        tensor = torch.where(tensor.abs() < 1 << 53, tensor, tensor & -8192 | ((tensor & 8191) != 0).long() << 13)
+    return narrow(tensor.double(), dtype)
+
+
+def int_to_float_scalar(value: int, name: str) -> float:
+    """Integer to float, rounded once."""
+    if abs(value) <= 1 << 53:
+        return round_scalar(float(value), name)
+    if name == "f64":
+        return float(value)
+    # only its leading bits, and that there are others, matter to a type this narrow
+    return round_scalar(float(value >> 13 << 13 | (value & 8191 != 0) << 13), name)
+
+
+SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""The integer dtype of a size in bytes."""
 
 
 def cast_towards_zero(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -110,21 +144,51 @@ def cast_towards_zero(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     over = nearest.double().abs() > wide.abs()
     if not bool(over.any()):
         return nearest
-    bits = {1: torch.int8, 2: torch.int16, 4: torch.int32}[nearest.element_size()]
+    bits = SIGNED[nearest.element_size()]
     return torch.where(over, nearest.view(bits) - 1, nearest.view(bits)).view(dtype)
 
 
 def float_to_int(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """`cvt.rzi`: towards zero, saturating, NaN to 0."""
-    info = torch.iinfo(dtype)
-    clean = torch.nan_to_num(tensor.double(), nan=0.0).clamp(float(info.min), float(info.max))
-    if dtype == torch.int64:
-        return torch.where(clean >= 2.0**63, torch.tensor(info.max), clean.to(dtype))
-    return clean.to(dtype)
+    """`cvt.rzi.s`: towards zero, saturating.
+
+    Eight bits are the lower half of a conversion to 16, which is how the compiler makes them.
+    """
+    bits = 8 * max(2, dtype.itemsize)
+    low, high = -(2.0 ** (bits - 1)), 2.0 ** (bits - 1)
+    nan = low if _nan_is_large(tensor.dtype, bits) else 0.0
+    wide = torch.nan_to_num(tensor.double(), nan=nan)
+    if bits == 64:
+        return torch.where(wide >= high, torch.iinfo(dtype).max, wide.clamp(low, high - 1024.0).long())
+    return wide.clamp(low, high - 1.0).long().to(dtype)
+
+
+def float_to_unsigned(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """`cvt.rzi.u`; the result holds the bits in the signed dtype."""
+    bits = 8 * max(2, dtype.itemsize)
+    nan = 2.0 ** (bits - 1) if _nan_is_large(tensor.dtype, bits) else 0.0
+    wide = torch.nan_to_num(tensor.double(), nan=nan)
+    if bits < 64:
+        return wide.clamp(0.0, 2.0**bits - 1.0).long().to(dtype)
+    exact = torch.from_numpy(wide.clamp(0.0, 2.0**64 - 2048.0).contiguous().numpy().astype(np.uint64).view(np.int64))
+    return torch.where(wide >= 2.0**64, -1, exact)
+
+
+def _nan_is_large(dtype: torch.dtype, bits: int) -> bool:
+    """Whether NaN becomes the value with only the highest bit set instead of 0 (PTX, `cvt`)."""
+    return dtype == torch.float64 or bits == 64
+
+
+def float_to_int_scalar(value: float, source: str, bits: int, is_unsigned: bool) -> int:
+    """`float_to_int` and `float_to_unsigned` of one number of the type `source`."""
+    wide = max(16, bits)
+    if value != value:
+        return wrap(1 << (wide - 1), bits) if source == "f64" or wide == 64 else 0
+    low, high = (0, (1 << wide) - 1) if is_unsigned else (-(1 << (wide - 1)), (1 << (wide - 1)) - 1)
+    return wrap(high if value >= high else low if value <= low else int(value), bits)
 
 
 def as_unsigned(tensor: torch.Tensor) -> torch.Tensor:
-    """An int64 tensor with the unsigned reading of each element; 64-bit elements stay as they are."""
+    """An int64 tensor with the unsigned reading of each element; 64-bit elements, which do not fit, stay as they are."""
     size = tensor.element_size()
     if tensor.dtype == torch.bool or size == 8:
         return tensor.long()

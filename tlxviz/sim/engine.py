@@ -137,9 +137,10 @@ class Barrier:
         """After arrivals: completes the phase if no bytes are missing; complains when there were too many."""
         if self.pending < 0:
             raise BarrierError(
-                f"slot {self.slot} takes {self.count} arrivals a phase and got {self.count - self.pending}"
+                f"[{self.slot}] takes {self.count} arrival{'s' if self.count > 1 else ''} a phase "
+                f"and got {self.count - self.pending}"
                 if self.count
-                else f"slot {self.slot} is used before it is initialised"
+                else f"[{self.slot}] is used before it is initialised"
             )
         if self.tx == 0:
             self.flip(cycle, cause)
@@ -154,9 +155,10 @@ class Barrier:
 class NamedBarrier:
     """A hardware barrier (`bar.sync`, `bar.arrive`) of one CTA; counts threads."""
 
-    __slots__ = ("arrived", "cause", "last_site", "last_time", "threads", "waiters")
+    __slots__ = ("arrived", "cause", "last_site", "last_time", "number", "threads", "waiters")
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
         self.arrived = 0
         self.threads = 0
         self.cause = -1
@@ -171,7 +173,7 @@ class NamedBarrier:
         if self.arrived < needed:
             return False
         if self.arrived > needed:
-            raise BarrierError(f"takes {needed} threads and {self.arrived} arrived")
+            raise BarrierError(f"named barrier {self.number} takes {needed} threads and {self.arrived} arrived")
         self.arrived = 0
         self.cause = cause
         for send in self.waiters:
@@ -324,7 +326,7 @@ class Cta:
     def named_barrier(self, number: int) -> NamedBarrier:
         found = self.named.get(number)
         if found is None:
-            found = self.named[number] = NamedBarrier()
+            found = self.named[number] = NamedBarrier(number)
         return found
 
     def unfinished(self) -> Sequence[AgentRun]:

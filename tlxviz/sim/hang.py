@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import Program, SiteKind
 from tlxviz.sim.engine import AgentRun, Barrier, Cta, NamedBarrier
 from tlxviz.sim.errors import HangError
@@ -14,28 +15,52 @@ def hang_report(program: Program, ctas: Sequence[Cta], cycle: int) -> HangError:
     """The error for CTAs that can never end; its `report` has the facts of the first of them."""
     cta = min(ctas, key=lambda each: each.index)
     waiters = [_waiter(program, cta, agent) for agent in cta.unfinished()]
-    barrier_waits = [waiter for waiter in waiters if waiter["operation"] != "join"]
+    waiting = [waiter for waiter in waiters if waiter["operation"] != "join"]
     ended = [program.agents[agent.index].name for agent in cta.agents if agent.done]
-    variables = {(waiter["operation"], waiter["variable"]) for waiter in barrier_waits}
+    arrivers = _arrivers(program, waiting, set(ended))
     report = {
         "cycle": cycle,
         "cta": cta.index,
         "ctas": len(ctas),
         "waiters": waiters,
         "ended": ended,
-        "arrivers": _arrivers(program, {variable for _, variable in variables}, set(ended)),
+        "arrivers": arrivers,
     }
-    return HangError(_headline(program, cta, barrier_waits), report)
+    who = "; ".join(_said(waiter, arrivers) for waiter in waiting)
+    message = f"kernel {program.name} hangs in CTA {cta.index}: {who}"
+    if ended:
+        message += f"; ended: {', '.join(ended)}"
+    return HangError(message, report)
 
 
-def _headline(program: Program, cta: Cta, waiters: Sequence[dict[str, Any]]) -> str:
-    who = "; ".join(
-        f"{waiter['agent']} waits for {waiter['variable']}[{waiter['slot']}] at {waiter['file']}:{waiter['line']}"
-        if waiter["operation"] == "wait"
-        else f"{waiter['agent']} waits at named barrier {waiter['slot']} at {waiter['file']}:{waiter['line']}"
-        for waiter in waiters
-    )
-    return f"kernel {program.name} hangs in CTA {cta.index}: {who}"
+def _said(waiter: dict[str, Any], arrivers: Sequence[dict[str, Any]]) -> str:
+    place = f"{waiter['file']}:{waiter['line']}"
+    arrived = waiter["count"] - waiter["pending"]
+    if waiter["operation"] != "wait":
+        have = f"it has {arrived} of {waiter['count']} threads"
+        return f"{waiter['agent']} waits at named barrier {waiter['slot']} at {place} ({have}{_hope(waiter, arrivers)})"
+    missing = waiter["missing_bytes"]
+    have: list[str] = []
+    if waiter["pending"] == waiter["count"] and waiter["last_arrival"] is None:
+        have.append("nobody has arrived yet")
+    elif waiter["pending"] or not missing:
+        have.append(f"it has {arrived} of {waiter['count']} arrivals")
+    if missing > 0:
+        have.append(f"it misses {missing:,} bytes")
+    elif missing < 0:
+        have.append(f"it got {-missing:,} bytes {'that nothing announced' if waiter['pending'] else 'too many'}")
+    barrier = f"{waiter['variable']}[{waiter['slot']}], phase {waiter['phase']},"
+    return f"{waiter['agent']} waits for {barrier} at {place} ({', '.join(have)}{_hope(waiter, arrivers)})"
+
+
+def _hope(waiter: dict[str, Any], arrivers: Sequence[dict[str, Any]]) -> str:
+    """Why no arrival will come, where that is plain."""
+    reached = [each for each in arrivers if each["variable"] == waiter["variable"] and each["slot"] in (-1, waiter["slot"])]
+    if not reached:
+        return ", and nothing arrives on it"
+    if all(each["ended"] for each in reached):
+        return ", and all that arrive on it have ended"
+    return ""
 
 
 def _waiter(program: Program, cta: Cta, agent: AgentRun) -> dict[str, Any]:
@@ -91,20 +116,43 @@ def _waiter(program: Program, cta: Cta, agent: AgentRun) -> dict[str, Any]:
     return found
 
 
-_ARRIVALS = (SiteKind.ARRIVE, SiteKind.EXPECT, SiteKind.MMA_COMMIT, SiteKind.NAMED_ARRIVE)
+_ARRIVALS = (SiteKind.ARRIVE, SiteKind.EXPECT, SiteKind.MMA_COMMIT)
+_NAMED = (SiteKind.NAMED_ARRIVE, SiteKind.NAMED_WAIT)
 
 
-def _arrivers(program: Program, variables: set[str], ended: set[str]) -> list[dict[str, Any]]:
-    """Every place in the kernel that arrives on one of the barriers that somebody waits for."""
-    return [
-        {
-            "agent": site.agent.name,
-            "variable": site.variable,
-            "slot": -1,
-            "file": site.location.file,
-            "line": site.location.line,
-            "ended": site.agent.name in ended,
-        }
-        for site in program.sites
-        if site.kind in _ARRIVALS and site.variable in variables
-    ]
+def _arrivers(program: Program, waiters: Sequence[dict[str, Any]], ended: set[str]) -> list[dict[str, Any]]:
+    """Every place in the kernel that arrives on one of the barriers that somebody waits for, but those who stand there."""
+    variables = {waiter["variable"] for waiter in waiters if waiter["operation"] == "wait"}
+    numbers = {waiter["slot"] for waiter in waiters if waiter["operation"] == "named_wait"}
+    standing = {(waiter["agent"], waiter["line"]) for waiter in waiters}
+    found: list[dict[str, Any]] = []
+    for site in program.sites:
+        slot = _constant_slot(site.operation)
+        if site.kind in _NAMED:
+            concerned = (slot < 0 or slot in numbers) and (site.agent.name, site.location.line) not in standing
+        else:
+            concerned = site.kind in _ARRIVALS and site.variable in variables
+        if concerned and (numbers or site.kind not in _NAMED):
+            found.append(
+                {
+                    "agent": site.agent.name,
+                    "variable": site.variable,
+                    "slot": slot,
+                    "file": site.location.file,
+                    "line": site.location.line,
+                    "ended": site.agent.name in ended,
+                }
+            )
+    return found
+
+
+def _constant_slot(op: Operation) -> int:
+    """The slot of its array, or the number, of the barrier that an operation arrives on; -1 where it varies."""
+    value = next(iter(op.groups.get("barrier", ())), None)
+    owner = value.owner if value is not None else None
+    if isinstance(owner, Operation) and owner.name == "ttg.memdesc_index":
+        owner = owner.groups["index"][0].owner
+    if isinstance(owner, Operation) and owner.name == "arith.constant":
+        number = owner.attributes["value"]
+        return number if isinstance(number, int) else -1
+    return -1

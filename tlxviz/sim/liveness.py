@@ -95,6 +95,8 @@ class Liveness:
             self._definition[result] = op
         for argument, source in flows(op):
             self._sources.setdefault(argument, []).append(source)
+        if op.name == "tt.call":
+            self._index_call(op)
         target = op.operand("dst") or (op.result if op.name == "ttg.local_alloc" and op.operands else None)
         if target is not None:
             root = self.program.roots.get(target)
@@ -102,6 +104,17 @@ class Liveness:
                 self._writers.setdefault(root.index, []).append(op)
         if op.name == "tt.store":
             self._stores.append(op)
+
+    def _index_call(self, op: Operation) -> None:
+        function = self.program.module.functions.get(str(op.attributes["callee"]))
+        if function is None:
+            return
+        for argument, operand in zip(function.regions[0].entry.arguments, op.operands, strict=True):
+            self._sources.setdefault(argument, []).append(operand)
+        for inner in function.walk():
+            if inner.name == "tt.return":
+                for result, value in zip(op.results, inner.operands, strict=True):
+                    self._sources.setdefault(result, []).append(value)
 
     def _roots(self, op: Operation, values: bool) -> None:
         # views are what records and barriers are made of, and cost nothing to have

@@ -1,9 +1,6 @@
 """Global memory: pointers as (flat tensor, element offset), tiles of it, and TMA descriptors.
 
-An index tensor is kept as what it nearly always is: an offset plus one part per dimension, `x[i, j] = offset + f(i) + g(j)`.
-A part is None (constant along the dimension), an int (the stride along it) or a 1-D tensor. A tile whose parts are all
-strides is a strided view of memory: no index is ever computed. Masks likewise: a part is None, a (low, high) pair or a 1-D
-bool tensor.
+A tile whose index has nothing but strides for its parts (see `parts`) is a strided view of memory: no index is ever computed.
 """
 
 from __future__ import annotations
@@ -16,148 +13,13 @@ import torch
 
 from tlxviz.sim.dtypes import cast
 from tlxviz.sim.errors import MemoryAccessError, SimulationError
-
-Part = int | torch.Tensor | None
-MaskPart = tuple[int, int] | torch.Tensor | None
+from tlxviz.sim.parts import MaskPart, Part, indices, mask_tensor
 
 
 def flat(tensor: torch.Tensor) -> torch.Tensor:
     """All of the storage that `tensor` is a view of, as one dimension of its dtype."""
     storage = tensor.untyped_storage()
     return torch.empty(0, dtype=tensor.dtype).set_(storage, 0, (storage.nbytes() // tensor.element_size(),), (1,))
-
-
-def along(vector: torch.Tensor, dimension: int, rank: int) -> torch.Tensor:
-    """A 1-D tensor laid along one of `rank` dimensions."""
-    shape = [1] * rank
-    shape[dimension] = -1
-    return vector.view(shape)
-
-
-def indices(offset: int, parts: Sequence[Part], shape: Sequence[int]) -> torch.Tensor:
-    """The int64 tensor that offset and parts stand for; expanded, not contiguous."""
-    rank = len(shape)
-    total: torch.Tensor | None = None
-    for dimension, part in enumerate(parts):
-        if part is None:
-            continue
-        vector = torch.arange(shape[dimension]) * part if isinstance(part, int) else part.long()
-        piece = along(vector, dimension, rank)
-        total = piece if total is None else total + piece
-    total = torch.full([1] * rank, offset) if total is None else total + offset
-    return total.expand(list(shape))
-
-
-def mask_tensor(parts: Sequence[MaskPart], shape: Sequence[int]) -> torch.Tensor:
-    """The bool tensor that the parts of a mask stand for."""
-    rank = len(shape)
-    total: torch.Tensor | None = None
-    for dimension, part in enumerate(parts):
-        if part is None:
-            continue
-        if isinstance(part, tuple):
-            vector = torch.zeros(shape[dimension], dtype=torch.bool)
-            vector[part[0] : part[1]] = True
-        else:
-            vector = part
-        piece = along(vector, dimension, rank)
-        total = piece if total is None else total & piece
-    if total is None:
-        total = torch.ones([1] * rank, dtype=torch.bool)
-    return total.expand(list(shape))
-
-
-def add_parts(a: Part, b: Part, size: int) -> Part:
-    """The sum of two parts along a dimension of `size`."""
-    if a is None or b is None:
-        return a if b is None else b
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    if isinstance(a, int):
-        a = torch.arange(size) * a
-    if isinstance(b, int):
-        b = torch.arange(size) * b
-    return a + b
-
-
-def rem_part(offset: int, part: Part, size: int, divisor: int) -> tuple[int, Part]:
-    """`(offset + part) % divisor` (truncating); keeps the stride where nothing wraps."""
-    if isinstance(part, int) and divisor > 0:
-        first, last = offset, offset + part * (size - 1)
-        if min(first, last) >= 0 and first // divisor == last // divisor:
-            return offset % divisor, part
-    vector = part.long() if isinstance(part, torch.Tensor) else torch.arange(size) * (part or 0)
-    return 0, torch.fmod(vector + offset, divisor)
-
-
-def div_part(offset: int, part: Part, size: int, divisor: int) -> tuple[int, Part]:
-    """`(offset + part) / divisor` (truncating)."""
-    if isinstance(part, int):
-        first, last = offset, offset + part * (size - 1)
-        if min(first, last) >= 0 and divisor > 0 and first // divisor == last // divisor:
-            return first // divisor, 0
-        vector = torch.arange(size) * part + offset
-    else:
-        vector = (part if part is not None else torch.zeros(size, dtype=torch.int64)) + offset
-    return 0, torch.div(vector, divisor, rounding_mode="trunc")
-
-
-_COMPARE = {
-    "eq": torch.eq,
-    "ne": torch.ne,
-    "slt": torch.lt,
-    "sle": torch.le,
-    "sgt": torch.gt,
-    "sge": torch.ge,
-}
-
-
-def compare_part(predicate: str, offset: int, part: Part, size: int) -> MaskPart:
-    """`offset + part <predicate> 0` along one dimension."""
-    if not isinstance(part, int):
-        vector = part + offset if part is not None else torch.full((size,), offset)
-        return _COMPARE[predicate](vector, 0)
-    match predicate:
-        case "slt":
-            low, high = _below(offset, part, size)
-        case "sle":
-            low, high = _below(offset - 1, part, size)
-        case "sgt":
-            low, high = _below(-offset, -part, size)
-        case "sge":
-            low, high = _below(-offset - 1, -part, size)
-        case _:
-            return _COMPARE[predicate](torch.arange(size) * part + offset, 0)
-    return (low, high) if low < high else (0, 0)
-
-
-def _below(offset: int, stride: int, size: int) -> tuple[int, int]:
-    """The range of i in [0, size) with offset + stride * i < 0."""
-    if stride == 0:
-        return (0, size) if offset < 0 else (0, 0)
-    if stride > 0:
-        return 0, min(size, max(0, -(offset // stride)))
-    return _first_below(offset, stride), size
-
-
-def _first_below(offset: int, stride: int) -> int:
-    """The least i >= 0 with offset + stride * i < 0, for a negative stride."""
-    return 0 if offset < 0 else offset // -stride + 1
-
-
-def and_parts(a: MaskPart, b: MaskPart, size: int) -> MaskPart:
-    """Both masks along a dimension of `size`."""
-    if a is None or b is None:
-        return a if b is None else b
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        low, high = max(a[0], b[0]), min(a[1], b[1])
-        return (low, high) if low < high else (0, 0)
-    return mask_tensor([a], [size]) & mask_tensor([b], [size])
-
-
-def where_part(condition: bool, part: MaskPart) -> MaskPart:
-    """`part` under a condition that is the same for all elements."""
-    return part if condition else (0, 0)
 
 
 def _strided(part: Sequence[Part], shape: Sequence[int]) -> list[int] | None:
@@ -295,8 +157,8 @@ def load_dense(base: torch.Tensor, offsets: torch.Tensor, mask: torch.Tensor | N
     safe = torch.where(mask, offsets, 0)
     if bool(mask.any()):
         _checked("load", base, safe)
-    elif not isinstance(other, torch.Tensor):
-        return torch.full(offsets.shape, other or 0, dtype=base.dtype)
+    else:
+        return other.clone() if isinstance(other, torch.Tensor) else torch.full(offsets.shape, other or 0, dtype=base.dtype)
     loaded = base[safe]
     filler = other if isinstance(other, torch.Tensor) else torch.tensor(other or 0, dtype=base.dtype)
     return torch.where(mask, loaded, filler)
@@ -364,6 +226,29 @@ def bitcast_pointer(base: torch.Tensor, offset: int, dtype: torch.dtype) -> tupl
     other = torch.empty(0, dtype=dtype)
     other.set_(storage, 0, (storage.nbytes() // dtype.itemsize,), (1,))
     return other, offset * base.element_size() // dtype.itemsize
+
+
+def bitcast_pointers(base: torch.Tensor, offsets: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """Pointers to the same places with another pointee."""
+    other, _ = bitcast_pointer(base, 0, dtype)
+    return other, torch.div(offsets * base.element_size(), dtype.itemsize, rounding_mode="floor")
+
+
+def select_pointers(
+    condition: torch.Tensor, first: torch.Tensor, x: torch.Tensor, second: torch.Tensor, y: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Pointers chosen by element.
+
+    Raises:
+        SimulationError: some point into one allocation and some into another.
+    """
+    if first.data_ptr() != second.data_ptr():
+        if bool(condition.all()):
+            return first, x
+        if bool(condition.any()):
+            raise SimulationError("a tensor of pointers into two allocations: select between loaded values instead")
+        return second, y
+    return first, torch.where(condition, x, y)
 
 
 class TileStore:

@@ -137,15 +137,23 @@ def _launch_cycles(
         return int(hang["cycle"])
     clock = device.clock.sustained_mhz
     cycles = outcome.cycles + round(device.launch.kernel_ns * clock / 1000)
-    return max(cycles, _memory_floor(device, outcome, total))
+    return max(cycles, _traffic_floor(launch, device, outcome, total))
 
 
-def _memory_floor(device: Device, outcome: Outcome, total: int) -> int:
-    """Cycles that L2 takes for all bytes that the CTAs move."""
+def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome, total: int) -> int:
+    """Cycles that L2 takes for all bytes that the CTAs move, or DRAM for what does not fit into L2.
+
+    What the CTAs move is at least read or written once; tensors that fit into half of L2 are taken to be there.
+    """
     moved = sum(sm.tma_load_bytes + sm.tma_store_bytes + sm.global_load_bytes + sm.global_store_bytes for sm in outcome.sms)
     if outcome.done:
         moved = moved * total // outcome.done
-    return round(moved / device.memory.l2_bytes_per_cycle)
+    tensors = {tensor.untyped_storage().data_ptr(): tensor for tensor in map(tensor_of, launch.arguments.values()) if tensor is not None}
+    footprint = min(moved, sum(tensor.untyped_storage().nbytes() for tensor in tensors.values()))
+    cycles = moved / device.memory.l2_bytes_per_cycle
+    if footprint > device.memory.l2_bytes / 2:
+        cycles = max(cycles, footprint / device.memory.hbm_bytes_per_second * device.clock.sustained_mhz * 1e6)
+    return round(cycles)
 
 
 def _statistics(
@@ -168,6 +176,14 @@ def _statistics(
         "ctas_per_sm": per_sm,
         "waves": -(-total // resident),
     }
+
+
+def tensor_of(value: Any) -> torch.Tensor | None:
+    """The tensor behind a pointer or descriptor argument; None for other arguments."""
+    if isinstance(value, torch.Tensor):
+        return value
+    base = getattr(value, "base", None)
+    return base if isinstance(base, torch.Tensor) else None
 
 
 def shown(value: Any) -> Any:

@@ -21,7 +21,7 @@ from tlxviz.sim.environment import Environment
 from tlxviz.sim.errors import HangError
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.memory import AddressSpace, TileDescriptor, TileStore, flat
-from tlxviz.sim.record import launch_trace
+from tlxviz.sim.record import launch_trace, tensor_of
 from tlxviz.trace.model import Trace
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class SimulatedRecorder:
         tensors: list[torch.Tensor] = []
         values: list[Any] = []
         for _, value in launch.parameters:
-            tensor = _tensor_of(value)
+            tensor = tensor_of(value)
             if tensor is None:
                 values.append(value)
                 continue
@@ -207,13 +207,5 @@ class SimulatedRecorder:
         positions = written_arguments(program)
         if positions is None:
             return None
-        tensors = [_tensor_of(launch.parameters[position][1]) for position in positions]
+        tensors = [tensor_of(launch.parameters[position][1]) for position in positions]
         return {tensor.untyped_storage().data_ptr() for tensor in tensors if tensor is not None}
-
-
-def _tensor_of(value: Any) -> torch.Tensor | None:
-    """The tensor behind a pointer or descriptor argument."""
-    if isinstance(value, torch.Tensor):
-        return value
-    base = getattr(value, "base", None)
-    return base if isinstance(base, torch.Tensor) else None

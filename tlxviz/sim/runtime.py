@@ -7,17 +7,23 @@ from collections.abc import Callable, Sequence
 from heapq import heappush
 from typing import Any
 
+import numpy as np
 import torch
 
-from tlxviz.sim import memory
+from tlxviz.sim import memory, parts, ptx_rounding
 from tlxviz.sim.dtypes import (
     as_unsigned,
     cast,
     cast_towards_zero,
     float_to_int,
+    float_to_int_scalar,
+    float_to_unsigned,
+    int_to_float,
+    int_to_float_scalar,
     round_f16,
     round_f32,
     round_scalar,
+    shift_left,
     tf32,
     truncating_div,
     truncating_rem,
@@ -47,6 +53,8 @@ def scalar_remf(a: float, b: float) -> float:
 
 def scalar_cmpf(predicate: str, a: float, b: float) -> bool:
     """One float comparison; `o...` are false and `u...` true when an operand is NaN."""
+    if predicate in ("true", "false"):
+        return predicate == "true"
     if a != a or b != b:
         return predicate.startswith("u")
     match predicate[1:]:
@@ -108,26 +116,30 @@ def scalar_shrsi(a: int, b: int, bits: int) -> int:
     return a >> min(max(b, 0), bits - 1)
 
 
+def scalar_divsi(a: int, b: int, bits: int) -> int:
+    return wrap(truncating_div(a, b), bits)
+
+
 def scalar_ceildivsi(a: int, b: int, bits: int) -> int:
-    return wrap(-(-a // b), bits)
+    return wrap(-(-a // b), bits) if b else -1
 
 
 def scalar_floordivsi(a: int, b: int, bits: int) -> int:
-    return wrap(a // b, bits)
+    return wrap(a // b, bits) if b else -1
 
 
 def scalar_ceildivui(a: int, b: int, bits: int) -> int:
-    return wrap(-(-unsigned(a, bits) // unsigned(b, bits)), bits)
+    return wrap(-(-unsigned(a, bits) // unsigned(b, bits)), bits) if b else -1
 
 
-def scalar_fptoi(value: float, bits: int, is_unsigned: bool) -> int:
-    """Float to integer: towards zero, saturating, NaN to 0."""
-    if value != value:
-        return 0
-    low, high = (0, (1 << bits) - 1) if is_unsigned else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-    if math.isinf(value):
-        return wrap(high if value > 0 else low, bits)
-    return wrap(min(max(int(value), low), high), bits)
+def scalar_clampf(value: float, low: float, high: float) -> float:
+    """`clamp` to `low` where the value is NaN."""
+    return scalar_minnumf(scalar_maxnumf(value, low), high)
+
+
+def scalar_clampf_nan(value: float, low: float, high: float) -> float:
+    """`clamp` that keeps NaN."""
+    return scalar_minimumf(scalar_maximumf(value, low), high)
 
 
 def scalar_unary(function: Callable[[torch.Tensor], torch.Tensor], value: float, dtype: torch.dtype) -> Any:
@@ -154,64 +166,110 @@ def _both(a: Any, b: Any) -> tuple[torch.Tensor, torch.Tensor]:
 def divide_int(a: Any, b: Any) -> torch.Tensor:
     """Truncating division; a zero divisor gives -1."""
     a, b = _both(a, b)
-    if bool((b == 0).any()):
-        return torch.where(b == 0, -1, torch.div(a, torch.where(b == 0, 1, b), rounding_mode="trunc"))
-    return torch.div(a, b, rounding_mode="trunc")
+    # the host traps where the quotient does not fit
+    special = (b == 0) | (b == -1)
+    if not bool(special.any()):
+        return torch.div(a, b, rounding_mode="trunc")
+    quotient = torch.div(a, torch.where(special, 1, b), rounding_mode="trunc")
+    return torch.where(special, torch.where(b == 0, -1, -a), quotient)
 
 
 def remainder_int(a: Any, b: Any) -> torch.Tensor:
     """The remainder of `divide_int`."""
     a, b = _both(a, b)
-    if bool((b == 0).any()):
-        return torch.where(b == 0, a, torch.fmod(a, torch.where(b == 0, 1, b)))
-    return torch.fmod(a, b)
+    special = (b == 0) | (b == -1)
+    if not bool(special.any()):
+        return torch.fmod(a, b)
+    return torch.where(special, torch.where(b == 0, a, 0), torch.fmod(a, torch.where(special, 1, b)))
 
 
 def tensor_divui(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
     a, b = _both(a, b)
+    if dtype.itemsize == 8:
+        return _by_numpy(lambda x, y: np.where(y == 0, np.uint64(2**64 - 1), x // np.where(y == 0, 1, y)), a, b)
     return divide_int(as_unsigned(a), as_unsigned(b)).to(dtype)
 
 
 def tensor_remui(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
     a, b = _both(a, b)
+    if dtype.itemsize == 8:
+        return _by_numpy(lambda x, y: np.where(y == 0, x, x % np.where(y == 0, 1, y)), a, b)
     return remainder_int(as_unsigned(a), as_unsigned(b)).to(dtype)
 
 
-def tensor_shrui(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
+def _by_numpy(function: Callable[..., Any], a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """A function of unsigned 64-bit integers, which torch does not compute with."""
+    x, y = (operand.contiguous().numpy().view(np.uint64) for operand in (a, b))
+    return torch.from_numpy(np.ascontiguousarray(function(x, y)).view(np.int64))
+
+
+def _shift(a: Any, b: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
+    """Both operands, which shifts are by the width or more, and the width; the host masks such a shift, a GPU does not."""
     a, b = _both(a, b)
-    if a.element_size() < 8:
-        return (as_unsigned(a) >> b.long()).to(dtype)
-    keep = torch.where(b == 0, -1, (1 << (64 - b.clamp(min=1))) - 1)
-    return (a >> b) & keep
+    bits = 8 * a.element_size()
+    return a, b, (b < 0) | (b >= bits), bits
+
+
+def tensor_shli(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
+    a, b, over, bits = _shift(a, b)
+    return torch.where(over, 0, a << (b & (bits - 1)))
+
+
+def tensor_shrui(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
+    a, b, over, bits = _shift(a, b)
+    by = b & (bits - 1)
+    if bits < 64:
+        return torch.where(over, 0, as_unsigned(a) >> by.long()).to(dtype)
+    keep = torch.where(by == 0, -1, (1 << (64 - by.clamp(min=1))) - 1)
+    return torch.where(over, 0, (a >> by) & keep)
 
 
 def tensor_shrsi(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
-    a, b = _both(a, b)
-    return a >> b
-
-
-def tensor_ceildivsi(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
-    a, b = _both(a, b)
-    return -torch.div(-a, b, rounding_mode="floor")
+    a, b, over, bits = _shift(a, b)
+    return a >> torch.where(over, bits - 1, b)
 
 
 def tensor_floordivsi(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
     a, b = _both(a, b)
-    return torch.div(a, b, rounding_mode="floor")
+    rest = remainder_int(a, b)
+    return divide_int(a, b) - ((rest != 0) & ((rest < 0) != (b < 0)) & (b != 0)).to(dtype)
+
+
+def tensor_ceildivsi(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
+    a, b = _both(a, b)
+    rest = remainder_int(a, b)
+    return divide_int(a, b) + ((rest != 0) & ((rest < 0) == (b < 0)) & (b != 0)).to(dtype)
 
 
 def tensor_ceildivui(a: Any, b: Any, dtype: torch.dtype) -> torch.Tensor:
     a, b = _both(a, b)
-    return (-torch.div(-as_unsigned(a), as_unsigned(b), rounding_mode="floor")).to(dtype)
+    return tensor_divui(a, b, dtype) + ((tensor_remui(a, b, dtype) != 0) & (b != 0)).to(dtype)
 
 
-def float_to_unsigned(a: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """Float to unsigned integer, saturating; the result holds the bits in the signed dtype."""
-    largest = 2.0 ** (8 * dtype.itemsize) - 1
-    clean = torch.nan_to_num(a.double(), nan=0.0).clamp(0.0, largest)
-    if dtype.itemsize < 8:
-        return clean.long().to(dtype)
-    return torch.where(clean >= 2.0**63, (clean - 2.0**63).long() + torch.iinfo(torch.int64).min, clean.long())
+def compare_unsigned(symbol: str, a: Any, b: Any) -> torch.Tensor:
+    """`ult`, `ule`, `ugt` or `uge` of tensors or numbers of one type."""
+    a, b = _both(a, b)
+    if a.dtype == torch.bool:
+        a, b = a.to(torch.int8), b.to(torch.int8)
+    else:
+        lowest = torch.iinfo(a.dtype).min
+        a, b = a ^ lowest, b ^ lowest
+    return {"ult": torch.lt, "ule": torch.le, "ugt": torch.gt, "uge": torch.ge}[symbol](a, b)
+
+
+def unsigned_to_float(a: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Unsigned integer to float, rounded once."""
+    if a.dtype != torch.int64 or not bool((a < 0).any()):
+        return int_to_float(as_unsigned(a), dtype)
+    # half of it, with a last bit that stands for what was lost
+    half = int_to_float(((a >> 1) & 0x7FFFFFFFFFFFFFFF) | (a & 1), dtype) * 2
+    return torch.where(a < 0, half, int_to_float(a, dtype))
+
+
+def round_away(a: torch.Tensor) -> torch.Tensor:
+    """The nearest integer, ties away from zero."""
+    whole = a.trunc()
+    return whole + torch.where((a - whole).abs() >= 0.5, a.sign(), 0.0)
 
 
 def bitcast(a: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
@@ -220,12 +278,13 @@ def bitcast(a: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 
 def fma(a: torch.Tensor, b: Any, c: Any) -> torch.Tensor:
-    """a * b + c with one rounding for f32 and narrower."""
-    if a.dtype == torch.float64:
-        return a * b + c
-    wide = torch.float64
-    x = a.to(wide) * (b.to(wide) if isinstance(b, torch.Tensor) else b)
-    return (x + (c.to(wide) if isinstance(c, torch.Tensor) else c)).to(a.dtype)
+    """a * b + c with one rounding."""
+    return ptx_rounding.fma(a, _both(b, a)[0], _both(c, a)[0])
+
+
+def scalar_fma(a: float, b: float, c: float, dtype: torch.dtype) -> float:
+    """a * b + c with one rounding."""
+    return ptx_rounding.fma(*(torch.tensor(number, dtype=dtype) for number in (a, b, c))).item()
 
 
 def multiply_high(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -362,9 +421,12 @@ def bulk_store(base: torch.Tensor, offset: int, source: torch.Tensor, size: int)
     memory.tile_view("store", base, offset, [1], [(0, flat.numel())]).copy_(flat)
 
 
-def bulk_load(target: torch.Tensor, base: torch.Tensor, offset: int) -> None:
-    """`cp.async.bulk` from global to shared memory."""
-    target.copy_(memory.tile_view("load", base, offset, [1], [(0, target.numel())]).view(target.shape))
+def land_bulk(cycle: int, arrival: tuple[Barrier, int, int, torch.Tensor, int, torch.Tensor]) -> None:
+    """A `cp.async.bulk` from global to shared memory has arrived: `size` bytes."""
+    barrier, size, cause, base, offset, target = arrival
+    count = size // base.element_size()
+    target.view(-1)[:count] = memory.tile_view("load", base, offset, [1], [(0, count)])
+    barrier.land(cycle, size, cause)
 
 
 def scratch(size: int) -> torch.Tensor:
@@ -467,9 +529,11 @@ def namespace() -> dict[str, Any]:
         "sqrt rsqrt sin cos tan tanh erf atan floor ceil trunc round abs fmod concatenate"
     ).split():
         names[name] = getattr(torch, name)
+    for name in "indices mask_tensor add_parts rem_part div_part compare_part and_parts where_part narrow_index first_of".split():
+        names[name] = getattr(parts, name)
     for name in (
-        "indices mask_tensor add_parts rem_part div_part compare_part and_parts where_part load_tile copy_tile store_tile "
-        "load_dense store_dense load_scalar store_scalar address_of bitcast_pointer TileDescriptor combine atomic_dense"
+        "load_tile copy_tile store_tile load_dense store_dense load_scalar store_scalar address_of bitcast_pointer "
+        "bitcast_pointers select_pointers TileDescriptor combine atomic_dense"
     ).split():
         names[name] = getattr(memory, name)
     names |= {
@@ -483,6 +547,11 @@ def namespace() -> dict[str, Any]:
         "cast": cast,
         "cast_towards_zero": cast_towards_zero,
         "float_to_int": float_to_int,
+        "float_to_int_scalar": float_to_int_scalar,
+        "float_to_unsigned": float_to_unsigned,
+        "int_to_float": int_to_float,
+        "int_to_float_scalar": int_to_float_scalar,
+        "shift_left": shift_left,
         "as_unsigned": as_unsigned,
         "tf32": tf32,
         "allocate": allocate,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from tlxviz.ir.numbers import Dense as DenseConstant
 from tlxviz.ir.operation import Operation, Value
-from tlxviz.ir.types import ScalarType, TensorType, Type, element_of
+from tlxviz.ir.types import PointerType, ScalarType, TensorType, Type, bytes_of, element_of
 from tlxviz.sim import costs
 from tlxviz.sim.dtypes import TORCH
-from tlxviz.sim.emitter import Emitter, emits
+from tlxviz.sim.emitter import Emitter, emits, parts_code
 from tlxviz.sim.representation import (
     Dense,
     Held,
@@ -128,18 +129,41 @@ def _int_binary(e: Emitter, op: Operation, symbol: str) -> None:
     type_ = scalar_type(op.result.type)
     left, right = op.operands
     a, b = uniform(e, left), uniform(e, right)
+    if type_.name == "i1":
+        symbol = _OF_BITS.get(symbol, symbol)
     if a is not None and b is not None:
         code = f"{a} {symbol} {b}"
-        if symbol in "&|^" and type_.name != "index":
+        if symbol == "<<":
+            finish_uniform(e, op, f"shift_left({a}, {b}, {type_.bits})")
+        elif symbol in "&|^" and type_.name != "index":
             finish_uniform(e, op, code)
         else:
             finish_uniform(e, op, wrapped(e, code, type_))
+        return
+    if symbol == "<<":
+        _shift_left(e, op, b, type_)
         return
     held = _index_binary(e, op, symbol) or _mask_binary(e, op, symbol)
     if held is not None:
         e.set(op.result, held)
         return
     e.result_dense(op, f"{operand_code(e, left)} {symbol} {operand_code(e, right)}")
+
+
+_OF_BITS = {"+": "^", "-": "^", "*": "&"}
+"""Arithmetic of single bits."""
+
+
+def _shift_left(e: Emitter, op: Operation, by: str | None, type_: ScalarType) -> None:
+    left, right = op.operands
+    held = e.get(left)
+    if by is not None and by.isdigit() and int(by) < type_.bits:
+        if isinstance(held, Index):
+            e.set(op.result, _scale(e, held.offset, held.parts, str(1 << int(by))))
+        else:
+            e.result_dense(op, f"{e.dense(left)} << {by}")
+        return
+    e.result_dense(op, f"tensor_shli({operand_code(e, left)}, {operand_code(e, right)}, {e.dtype(type_)})")
 
 
 def _index_binary(e: Emitter, op: Operation, symbol: str) -> Held | None:
@@ -246,7 +270,7 @@ def division(e: Emitter, op: Operation) -> None:
             x = e.let(a)
             code = f"{x} // {b} if {x} >= 0 else -(-{x} // {b})" if divide else f"{x} % {b} if {x} >= 0 else -(-{x} % {b})"
         else:
-            code = f"truncating_{'div' if divide else 'rem'}({a}, {b})"
+            code = f"scalar_divsi({a}, {b}, {scalar_type(left.type).bits})" if divide else f"truncating_rem({a}, {b})"
         finish_uniform(e, op, code)
         return
     held = e.get(left)
@@ -256,7 +280,8 @@ def division(e: Emitter, op: Operation) -> None:
         assert part is not None
         offset, result = e.fresh(), e.fresh()
         helper = "div_part" if divide else "rem_part"
-        e.line(f"{offset}, {result} = {helper}({held.offset}, {part.code}, {e.shape(op.result)[at]}, {b})")
+        bits = scalar_type(left.type).bits
+        e.line(f"{offset}, {result} = {helper}({held.offset}, {part.code}, {e.shape(op.result)[at]}, {b}, {bits})")
         e.set(op.result, Index(offset, (*held.parts[:at], Part(result, False), *held.parts[at + 1 :])))
         return
     e.result_dense(op, f"{'divide' if divide else 'remainder'}_int({operand_code(e, left)}, {operand_code(e, right)})")
@@ -327,7 +352,9 @@ def float_binary(e: Emitter, op: Operation, symbol: str, slots: Callable[[Emitte
         code = f"scalar_divf({a}, {b})" if symbol == "/" else f"{a} {symbol} {b}"
         finish_uniform(e, op, rounded(code, type_))
         return
-    e.result_dense(op, f"{operand_code(e, left)} {symbol} {operand_code(e, right)}")
+    # torch divides a number by a tensor as its product with the reciprocal
+    dividend = e.dense(left) if symbol == "/" else operand_code(e, left)
+    e.result_dense(op, f"{dividend} {symbol} {operand_code(e, right)}")
 
 
 @emits("arith.addf")
@@ -396,31 +423,47 @@ def cmpi(e: Emitter, op: Operation) -> None:
     symbol = _PREDICATES.get(predicate)
     if a is not None and b is not None:
         if symbol is not None:
+            if bits == 1:
+                a, b = b, a  # a set bit is -1
             finish_uniform(e, op, f"{a} {symbol} {b}")
         else:
             finish_uniform(e, op, f"unsigned({a}, {bits}) {_UNSIGNED[predicate]} unsigned({b}, {bits})")
         return
     if symbol is not None:
-        difference = _difference(e, op)
-        if difference is not None:
-            offset, parts = difference
-            varying = [i for i, part in enumerate(parts) if part is not None]
-            if len(varying) == 1:
-                at = varying[0]
-                part = parts[at]
-                assert part is not None
-                size = e.shape(op.result)[at]
-                code = e.let(f"compare_part({predicate!r}, {offset}, {part.code}, {size})")
-                e.set(op.result, Mask(tuple(code if i == at else None for i in range(len(parts)))))
-                return
+        mask = _index_mask(e, op, predicate, bits)
+        if mask is not None:
+            e.set(op.result, mask)
+            return
+        if bits == 1 and predicate not in ("eq", "ne"):
+            # a set bit is -1
+            e.result_dense(op, f"{e.dense(right)} {symbol} {e.dense(left)}")
+            return
         e.result_dense(op, f"{operand_code(e, left)} {symbol} {operand_code(e, right)}")
         return
-    e.result_dense(op, f"as_unsigned({e.dense(left)}) {_UNSIGNED[predicate]} as_unsigned({e.dense(right)})")
+    e.result_dense(op, f"compare_unsigned({predicate!r}, {operand_code(e, left)}, {operand_code(e, right)})")
 
 
-def _difference(e: Emitter, op: Operation) -> tuple[str, tuple[Part | None, ...]] | None:
-    held = _index_binary(e, op, "-")
-    return (held.offset, held.parts) if isinstance(held, Index) else None
+_MIRRORED = {"slt": "sgt", "sle": "sge", "sgt": "slt", "sge": "sle"}
+
+
+def _index_mask(e: Emitter, op: Operation, predicate: str, bits: int) -> Mask | None:
+    """A comparison along one dimension."""
+    left, right = e.get(op.operands[0]), e.get(op.operands[1])
+    if isinstance(left, Uniform) and isinstance(right, Index):
+        left, right, predicate = right, left, _MIRRORED.get(predicate, predicate)
+    if not isinstance(left, Index) or not isinstance(right, (Index, Uniform)):
+        return None
+    p = left.parts
+    q = right.parts if isinstance(right, Index) else (None,) * len(p)
+    varying = [i for i in range(len(p)) if p[i] is not None or q[i] is not None]
+    if len(varying) != 1:
+        return None
+    at = varying[0]
+    a, b = (part.code if part else "None" for part in (p[at], q[at]))
+    offset = right.offset if isinstance(right, Index) else right.code
+    size = e.shape(op.result)[at]
+    code = e.let(f"compare_part({predicate!r}, {left.offset}, {a}, {offset}, {b}, {size}, {bits})")
+    return Mask(tuple(code if i == at else None for i in range(len(p))))
 
 
 _ORDERED = {"oeq": "==", "ogt": ">", "oge": ">=", "olt": "<", "ole": "<=", "one": "!=", "une": "!="}
@@ -477,9 +520,11 @@ def select(e: Emitter, op: Operation) -> None:
         e.set(op.result, result)
         return
     if isinstance(a, (Pointer, Pointers, DensePointers)):
-        base, x = _pointer_offsets(e, a, left.type)
-        _, y = _pointer_offsets(e, b, right.type)
-        e.set(op.result, DensePointers(base, e.let(f"where({e.dense(condition)}, {x}, {y})")))
+        first, x = _pointer_offsets(e, a, left.type)
+        second, y = _pointer_offsets(e, b, right.type)
+        base, offsets = e.fresh(), e.fresh()
+        e.line(f"{base}, {offsets} = select_pointers({e.dense(condition)}, {first}, {x}, {second}, {y})")
+        e.set(op.result, DensePointers(base, offsets))
         return
     x, y = operand_code(e, left), operand_code(e, right)
     if uniform(e, left) is not None and uniform(e, right) is not None:
@@ -511,15 +556,39 @@ def extsi(e: Emitter, op: Operation) -> None:
     signed_bool = scalar_type(source.type).name == "i1" and op.name == "arith.extsi"
     match held:
         case Scalar(code) | Uniform(code):
+            target = scalar_type(op.result.type)
+            if scalar_type(source.type).bits > target.bits:
+                code = f"wrap({code}, {target.bits})"
             finish_uniform(e, op, f"-int({code})" if signed_bool else code)
-        case Index(offset, parts):
-            name = e.let(offset)
-            if not name.lstrip("-").isdigit():
-                e.line(f"if not {_INT_MIN} <= {name} <= {_INT_MAX}: {name} = wrap({name}, 32)")
-            e.set(op.result, Index(name, parts))
+        case Index() if scalar_type(source.type).name == "i32":
+            e.set(op.result, narrow_index(e, held, e.shape(op.result)))
         case _:
             code = f"{e.dense(source)}.to({e.dtype(scalar_type(op.result.type))})"
             e.result_dense(op, f"-{code}" if signed_bool else code)
+
+
+def narrow_index(e: Emitter, held: Index, shape: tuple[int, ...]) -> Index:
+    """An i32 index whose value is what 32 bits hold of it: arithmetic on an index does not wrap by itself."""
+    literal_parts = [int(part.code) if _is_int(part.code) else None for part in held.parts if part]
+    name = e.let(held.offset)
+    if all(stride is not None and abs(stride) < 1 << 20 for stride in literal_parts):
+        if not _is_int(name):
+            e.line(f"if not {_INT_MIN} <= {name} <= {_INT_MAX}: {name} = wrap({name}, 32)")
+        return Index(name, held.parts)
+    offset, found = e.fresh(), e.fresh()
+    e.line(f"{offset}, {found} = narrow_index({name}, {parts_code(held.parts)}, {shape})")
+    parts = tuple(part and Part(e.let(f"{found}[{i}]"), False) for i, part in enumerate(held.parts))
+    return Index(offset, parts)
+
+
+def _is_int(code: str) -> bool:
+    return code.lstrip("-").isdigit()
+
+
+def _counts_up(held: Index) -> bool:
+    """Whether no element is negative or large for sure."""
+    codes = [held.offset, *(part.code for part in held.parts if part)]
+    return all(code.isdigit() and int(code) < 1 << 16 for code in codes)
 
 
 @emits("arith.extui")
@@ -534,7 +603,7 @@ def extui(e: Emitter, op: Operation) -> None:
         finish_uniform(e, op, f"int({code})" if type_.name == "i1" else f"unsigned({code}, {type_.bits})")
         return
     held = e.get(source)
-    if isinstance(held, Index):
+    if isinstance(held, Index) and _counts_up(held):
         e.set(op.result, held)
         return
     wide = e.dtype(scalar_type(op.result.type))
@@ -569,10 +638,12 @@ def int_to_float(e: Emitter, op: Operation) -> None:
     unsigned = op.name == "arith.uitofp"
     code = uniform(e, source)
     if code is not None:
-        finish_uniform(e, op, rounded(f"float(unsigned({code}, {bits}))" if unsigned else f"float({code})", type_))
+        number = f"unsigned({code}, {bits})" if unsigned else f"-int({code})" if bits == 1 else code
+        finish_uniform(e, op, f"int_to_float_scalar({number}, {type_.name!r})")
         return
-    dense = f"as_unsigned({e.dense(source)})" if unsigned else e.dense(source)
-    e.result_dense(op, f"{dense}.to({e.dtype(type_)})")
+    function = "unsigned_to_float" if unsigned else "int_to_float"
+    sign = "-" if bits == 1 and not unsigned else ""
+    e.result_dense(op, f"{sign}{function}({e.dense(source)}, {e.dtype(type_)})")
 
 
 @emits("arith.fptosi", "arith.fptoui")
@@ -585,7 +656,8 @@ def float_to_int(e: Emitter, op: Operation) -> None:
     code = uniform(e, source)
     unsigned = op.name == "arith.fptoui"
     if code is not None:
-        finish_uniform(e, op, f"scalar_fptoi({code}, {type_.bits}, {unsigned})")
+        name = scalar_type(source.type).name
+        finish_uniform(e, op, f"float_to_int_scalar({code}, {name!r}, {type_.bits}, {unsigned})")
     elif unsigned:
         e.result_dense(op, f"float_to_unsigned({e.dense(source)}, {e.dtype(type_)})")
     else:
@@ -600,13 +672,16 @@ def float_to_float(e: Emitter, op: Operation) -> None:
     source = op.operands[0]
     type_ = scalar_type(op.result.type)
     code = uniform(e, source)
-    if code is not None:
-        finish_uniform(e, op, rounded(code, type_))
-        return
     dtype = e.dtype(type_)
+    before = scalar_type(source.type)
     if str(op.attributes.get("rounding", "rtne")) == "rtz" or op.attributes.get("rounding") == 0:
+        if code is not None:
+            finish_uniform(e, op, f"cast_towards_zero(tensor({code}, dtype={e.dtype(before)}), {dtype}).item()")
+            return
         e.result_dense(op, f"cast_towards_zero({e.dense(source)}, {dtype})")
-    elif type_.name.startswith("f8"):
+    elif code is not None:
+        finish_uniform(e, op, rounded(code, type_))
+    elif type_.name.startswith("f8") or (before.name == "f64" and type_.bytes == 2):
         e.result_dense(op, f"cast({e.dense(source)}, {dtype})")
     else:
         e.result_dense(op, f"{e.dense(source)}.to({dtype})")
@@ -620,15 +695,22 @@ def bitcast(e: Emitter, op: Operation) -> None:
     held = e.get(source)
     match held:
         case Pointer(base, offset):
-            from tlxviz.ir.types import PointerType
-
             element = element_of(op.result.type)
             assert isinstance(element, PointerType)
             x, y = e.fresh(), e.fresh()
             e.line(f"{x}, {y} = bitcast_pointer({base}, {offset}, {e.dtype(element.pointee)})")
             e.set(op.result, Pointer(x, y))
         case Pointers() | DensePointers():
-            e.set(op.result, held)
+            before, after = element_of(source.type), element_of(op.result.type)
+            assert isinstance(before, PointerType)
+            assert isinstance(after, PointerType)
+            if bytes_of(before.pointee) == bytes_of(after.pointee):
+                e.set(op.result, replace(held, base=e.let(f"bitcast_pointer({held.base}, 0, {e.dtype(after.pointee)})[0]")))
+                return
+            base, offsets = e.convert(held, DensePointers("", ""), source.type)
+            x, y = e.fresh(), e.fresh()
+            e.line(f"{x}, {y} = bitcast_pointers({base}, {offsets}, {e.dtype(after.pointee)})")
+            e.set(op.result, DensePointers(x, y))
         case Scalar(code) | Uniform(code):
             a, b = scalar_type(source.type).name, scalar_type(op.result.type).name
             finish_uniform(e, op, f"bitcast_scalar({code}, {e.dtype(ScalarType(a))}, {e.dtype(ScalarType(b))})")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tlxviz.ir.operation import Block, Operation, Region, Value
 from tlxviz.ir.types import PointerType, TensorType, element_of
 from tlxviz.sim.emitter import Emitter, emits
@@ -10,22 +12,32 @@ from tlxviz.sim.representation import Absent, Dense, DensePointers, Held, Pointe
 
 
 def emit_body(e: Emitter, region: Region) -> list[str]:
-    """Writes a function's body; gives the expressions of what it returns."""
+    """Writes a function's body; gives the expressions of what it returns, as `passed` has them."""
     if len(region.blocks) == 1:
         block = region.entry
         for operation in block.body:
             e.emit(operation)
-        return [e.dense(value) for value in block.yielded]
+        return passed(e, block.yielded)
     return _graph(e, region)
+
+
+def passed(e: Emitter, values: Sequence[Value]) -> list[str]:
+    """Expressions of values that go into a function or come out of it, in the representation `plain`."""
+    expressions: list[str] = []
+    for value in values:
+        held, wanted = e.get(value), plain(value)
+        expressions += ["None"] * len(codes(wanted)) if isinstance(held, Absent) else e.convert(held, wanted, value.type)
+    return expressions
 
 
 def _graph(e: Emitter, region: Region) -> list[str]:
     numbers = {block.label: number for number, block in enumerate(region.blocks)}
     for block in region.blocks[1:]:
         for argument in block.arguments:
-            held = _plain(argument) if e.alive(argument) else Absent()
+            held = plain(argument) if e.alive(argument) else Absent()
             e.set(argument, e.variables(held, "c"))
-    results: list[str] = []
+    returned = next((block.terminator for block in region.blocks if block.terminator and not _branches(block)), None)
+    results = [e.fresh("ret") for value in (returned.operands if returned else ()) for _ in codes(plain(value))]
     state = e.fresh("at")
     e.line(f"{state} = 0")
     with e.block("while True:"):
@@ -35,17 +47,22 @@ def _graph(e: Emitter, region: Region) -> list[str]:
             with e.block(f"{'if' if number == 0 else 'elif'} {state} == {number}:"):
                 for operation in block.body:
                     e.emit(operation)
-                results = _leave(e, block, state, numbers) or results
+                _leave(e, block, state, numbers, results)
     return results
 
 
-def _plain(argument: Value) -> Held:
+def _branches(block: Block) -> bool:
+    return block.terminator is not None and block.terminator.name in ("cf.br", "cf.cond_br")
+
+
+def plain(argument: Value) -> Held:
+    """The representation of a value that crosses from one block or function into another."""
     if isinstance(element_of(argument.type), PointerType):
         return DensePointers("", "") if isinstance(argument.type, TensorType) else Pointer("", "")
     return Dense("") if isinstance(argument.type, TensorType) else Scalar("")
 
 
-def _leave(e: Emitter, block: Block, state: str, numbers: dict[str, int]) -> list[str]:
+def _leave(e: Emitter, block: Block, state: str, numbers: dict[str, int], results: list[str]) -> None:
     op = block.terminator
     if op is None:
         raise UnsupportedOperation(f"block {block.label} does not end with a terminator")
@@ -64,14 +81,8 @@ def _leave(e: Emitter, block: Block, state: str, numbers: dict[str, int]) -> lis
             _jump(e, block, labels[0], op.groups.get("args", op.operands))
             e.line(f"{state} = {numbers[labels[0]]}")
         case _:
-            found: list[str] = []
-            for value in op.operands:
-                name = e.fresh("ret")
-                e.line(f"{name} = {e.dense(value)}")
-                found.append(name)
+            e.assign(results, passed(e, op.operands))
             e.line("break")
-            return found
-    return []
 
 
 def _jump(e: Emitter, block: Block, label: str, values: tuple[Value, ...]) -> None:

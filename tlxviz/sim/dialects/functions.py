@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tlxviz.ir.operation import Operation, Region
-from tlxviz.ir.types import MemDescType, PointerType, TensorType, TokenType, element_of
+from tlxviz.ir.types import TensorType
 from tlxviz.sim import costs
 from tlxviz.sim.dialects.arith import scalar_type, skip
+from tlxviz.sim.dialects.cf import emit_body, passed, plain
 from tlxviz.sim.emitter import Emitter, emits, tuple_code
 from tlxviz.sim.errors import UnsupportedOperation
-from tlxviz.sim.representation import Absent, Dense, DensePointers, Pointer, Scalar
+from tlxviz.sim.representation import Absent, Dense, Scalar, codes
 
 _SUMS = {"arith.addf": "sum", "arith.addi": "sum", "arith.mulf": "prod", "arith.muli": "prod"}
 _EXTREMES = {
@@ -152,22 +153,24 @@ def callee(e: Emitter, name: str) -> str:
     inner = Emitter(e.unit, None, e.warps)
     names: list[str] = ["cta", "me"]
     for argument in function.regions[0].entry.arguments:
-        fresh = [inner.fresh("a"), inner.fresh("a")]
-        match argument.type:
-            case PointerType():
-                inner.set(argument, Pointer(*fresh))
-            case TensorType() if isinstance(element_of(argument.type), PointerType):
-                inner.set(argument, DensePointers(*fresh))
-            case TensorType():
-                fresh = fresh[:1]
-                inner.set(argument, Dense(fresh[0]))
-            case MemDescType() | TokenType() | _:
-                fresh = fresh[:1]
-                inner.set(argument, Scalar(fresh[0]))
-        names += fresh
-    from tlxviz.sim.dialects.cf import emit_body
-
+        held = inner.variables(plain(argument), "a")
+        inner.set(argument, held if inner.alive(argument) else Absent())
+        names += codes(held)
     results = emit_body(inner, function.regions[0])
     inner.line(f"return {tuple_code(results)}")
     e.unit.add_function(f"def {python}({', '.join(names)}):", inner)
     return python
+
+
+@emits("tt.call")
+def call(e: Emitter, op: Operation) -> None:
+    """A function that was not inlined: written once, called like any other."""
+    name = callee(e, str(op.attributes["callee"]))
+    e.settle_loads()
+    arguments = ", ".join(["cta", "me", *passed(e, op.operands)])
+    e.charge(slots=20)
+    found = [e.variables(plain(result), "v") for result in op.results]
+    names = [code for held in found for code in codes(held)]
+    e.line(f"{tuple_code(names)} = {name}({arguments})" if names else f"{name}({arguments})")
+    for held, result in zip(found, op.results, strict=True):
+        e.set(result, held if e.alive(result) else Absent())

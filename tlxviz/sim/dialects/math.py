@@ -37,7 +37,7 @@ _UNARY = {
     "floor": _Function("floor"),
     "ceil": _Function("ceil"),
     "trunc": _Function("trunc"),
-    "round": _Function("round"),
+    "round": _Function("round_away", instructions=3),
     "roundeven": _Function("round"),
     "absf": _Function("abs"),
     "absi": _Function("abs"),
@@ -76,7 +76,7 @@ def fma(e: Emitter, op: Operation) -> None:
     x, y, z = uniform(e, a), uniform(e, b), uniform(e, c)
     type_ = scalar_type(op.result.type)
     if x is not None and y is not None and z is not None:
-        finish_uniform(e, op, rounded(f"{x} * {y} + {z}", type_))
+        finish_uniform(e, op, f"scalar_fma({x}, {y}, {z}, {e.dtype(type_)})")
         return
     e.result_dense(op, f"fma({e.dense(a)}, {operand_code(e, b)}, {operand_code(e, c)})")
 
@@ -91,7 +91,8 @@ def clampf(e: Emitter, op: Operation) -> None:
     smaller, larger = ("minimum", "maximum") if propagate else ("fmin", "fmax")
     dense = [e.dense(value) for value in (x, low, high)]
     if uniform(e, x) is not None and uniform(e, low) is not None and uniform(e, high) is not None:
-        finish_uniform(e, op, f"min(max({uniform(e, x)}, {uniform(e, low)}), {uniform(e, high)})")
+        name = "scalar_clampf_nan" if propagate else "scalar_clampf"
+        finish_uniform(e, op, f"{name}({uniform(e, x)}, {uniform(e, low)}, {uniform(e, high)})")
         return
     e.result_dense(op, f"{smaller}({larger}({dense[0]}, {dense[1]}), {dense[2]})")
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.types import MemDescType, PointerType, ScalarType, TensorType, Type, bytes_of, element_of
 from tlxviz.sim import costs
-from tlxviz.sim.dialects.arith import finish_uniform, scalar_type, skip, uniform
+from tlxviz.sim.dialects.arith import add_index_parts, finish_uniform, narrow_index, scalar_type, skip, uniform
 from tlxviz.sim.emitter import Emitter, emits, is_pointer, parts_code, tuple_code
 from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.representation import (
@@ -78,6 +79,8 @@ def unsplat(e: Emitter, op: Operation) -> None:
             e.set(op.result, Scalar(offset))
         case Pointers(base, offset, _):
             e.set(op.result, Pointer(base, offset))
+        case DensePointers(base, offsets):
+            e.set(op.result, Pointer(base, e.let(f"{offsets}.item()")))
         case _:
             e.result_scalar(op, f"{e.dense(source)}.item()")
 
@@ -115,13 +118,14 @@ def expand_dims(e: Emitter, op: Operation) -> None:
     held = e.get(source)
     if isinstance(held, Dense) and len(e.shape(source)) == 1:
         element = element_of(source.type)
-        if isinstance(element, ScalarType) and element.is_integer:
+        if isinstance(element, ScalarType) and element.name in ("i1", "i32", "i64"):
             # a vector of integers stays one part of an index, or of a mask
             at = 1 - axis if axis < 2 else 0
             if element.name == "i1":
                 e.set(op.result, Mask(tuple(held.code if i == at else None for i in range(2))))
             else:
-                e.set(op.result, Index("0", tuple(Part(held.code, False) if i == at else None for i in range(2))))
+                code = held.code if element.name == "i64" else e.let(f"{held.code}.long()")
+                e.set(op.result, Index("0", tuple(Part(code, False) if i == at else None for i in range(2))))
             return
     parts, masks = _parts(held)
     moved = _reshaped(held, (*parts[:axis], None, *parts[axis:]), (*masks[:axis], None, *masks[axis:]))
@@ -143,6 +147,10 @@ def broadcast(e: Emitter, op: Operation) -> None:
     before, after = e.shape(source), e.shape(op.result)
     parts, masks = _parts(held)
     spread = tuple(None if a == 1 and b != 1 else part for part, a, b in zip(parts, before, after, strict=False))
+    # the one element of a vector is part of the offset; that of a stride is 0
+    single = [part.code for part, a, b in zip(parts, before, after, strict=False) if part and not part.stride and a == 1 and b != 1]
+    if single and isinstance(held, (Index, Pointers)):
+        held = replace(held, offset=e.let(f"{held.offset} + {' + '.join(f'first_of({code})' for code in single)}"))
     if any(part is not None and a == 1 and b != 1 for part, a, b in zip(masks, before, after, strict=False)):
         # a condition on a dimension of one element becomes a condition on all of them
         masks = tuple(
@@ -262,18 +270,18 @@ def addptr(e: Emitter, op: Operation) -> None:
             e.set(op.result, Pointer(base, e.let(f"{start} + {code}")))
         case Pointers(base, start, parts), Uniform(code):
             e.set(op.result, Pointers(base, e.let(f"{start} + {code}"), parts))
-        case Pointers(base, start, parts), Index(move, more):
-            if narrow and not move.lstrip("-").isdigit():
-                move = e.let(move)
-                e.line(f"if not -2147483648 <= {move} <= 2147483647: {move} = wrap({move}, 32)")
-            from tlxviz.sim.dialects.arith import add_index_parts
-
+        case Pointers(base, start, parts), Index():
             shape = e.shape(op.result)
+            if narrow:
+                by = narrow_index(e, by, shape)
+            move, more = by.offset, by.parts
             added = tuple(add_index_parts(e, a, b, size) for a, b, size in zip(parts, more, shape, strict=True))
             e.set(op.result, Pointers(base, e.let(start if move == "0" else f"{start} + {move}"), added))
         case (Pointers(base, _, _) | DensePointers(base, _)), _:
             dense = e.convert(held, DensePointers("", ""), pointer.type)[1]
-            code = uniform(e, offset) or f"{e.dense(offset)}.long()"
+            code = uniform(e, offset)
+            if code is None:
+                code = f"{e.dense(offset)}.long()"
             e.set(op.result, DensePointers(base, e.let(f"{dense} + {code}")))
         case _:
             raise UnsupportedOperation(f"tt.addptr of {type(held).__name__} and {type(by).__name__}")
@@ -601,8 +609,19 @@ def emit_print(e: Emitter, op: Operation) -> None:
     e.charge(slots=100)
     if not e.values:
         return
-    values = [e.dense(value) for value in op.operands]
+    values = [_printed(e, value) for value in op.operands]
     e.line(f"device_print(cta.pid, {str(op.attributes.get('prefix', ''))!r}, {tuple_code(values)})")
+
+
+def _printed(e: Emitter, value: Value) -> str:
+    match e.get(value):
+        case Pointer(base, offset):
+            return f"address_of({base}, {offset})"
+        case Pointers() | DensePointers() as held:
+            base, offsets = e.convert(held, DensePointers("", ""), value.type)
+            return f"({offsets} * {base}.element_size() + {base}.data_ptr())"
+        case _:
+            return e.dense(value)
 
 
 @emits("tt.assert")
@@ -672,28 +691,3 @@ def extern_elementwise(e: Emitter, op: Operation) -> None:
         finish_uniform(e, op, f"{name}({arguments}).to({dtype}).item()")
         return
     e.result_dense(op, f"{name}({', '.join(e.dense(value) for value in op.operands)}).to({dtype})")
-
-
-@emits("tt.call")
-def call(e: Emitter, op: Operation) -> None:
-    """A function that was not inlined: written once, called like any other."""
-    from tlxviz.sim.dialects.functions import callee
-
-    name = callee(e, str(op.attributes["callee"]))
-    e.settle_loads()
-    arguments: list[str] = []
-    for value in op.operands:
-        match e.get(value):
-            case Pointer(base, offset):
-                arguments += [base, offset]
-            case Pointers() | DensePointers() as held:
-                arguments += e.convert(held, DensePointers("", ""), value.type)
-            case Absent():
-                arguments.append("None")
-            case _:
-                arguments.append(e.dense(value))
-    e.charge(slots=20)
-    found = [e.fresh() for _ in op.results]
-    e.line(f"{tuple_code(found)} = {name}({', '.join(['cta', 'me', *arguments])})" if found else f"{name}({', '.join(['cta', 'me', *arguments])})")
-    for code, result in zip(found, op.results, strict=True):
-        e.set(result, Dense(code) if isinstance(result.type, TensorType) else Scalar(code))

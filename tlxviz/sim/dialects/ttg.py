@@ -157,6 +157,9 @@ def local_scatter(e: Emitter, op: Operation) -> None:
 def async_copy(e: Emitter, op: Operation) -> None:
     memory = e.unit.device.memory
     pointer, target = op.groups["ptr"][0], op.groups["dst"][0]
+    if op.operand("barrier") is not None:
+        bulk_copy(e, op)
+        return
     size = bytes_of(target.type)
     costs.issue(e, pointer.type, 1.0 / max(1.0, 16 / max(1, bytes_of(element_of(target.type)))))
     e.flush()
@@ -170,9 +173,6 @@ def async_copy(e: Emitter, op: Operation) -> None:
     e.line(f"if me.group[0] < {ready}: me.group = ({ready}, {row})")
     for result in op.results:
         e.set(result, Scalar("None"))
-    if op.operand("barrier") is not None:
-        b = barrier(e, op.groups["barrier"][0])
-        e.line(f"heappush(heap, ({ready}, next(seq), land, ({b}, {size}, {row})))")
     if not contents(e, target):
         return
     mask = mask_code(e, op.operand("mask"))
@@ -184,10 +184,42 @@ def async_copy(e: Emitter, op: Operation) -> None:
             value = op.operand("mask")
             dense = "None" if value is None else e.dense(value)
             e.line(f"{view}.store(load_dense({base}, {offsets}, {dense}, {other}))")
-        case Pointer(base, offset):
-            e.line(f"bulk_load({view}.tensor, {base}, {offset})")
         case held:
             raise UnsupportedOperation(f"an asynchronous copy through {type(held).__name__}")
+
+
+def bulk_copy(e: Emitter, op: Operation) -> None:
+    """`cp.async.bulk`: the TMA engine copies a row of bytes and tells an mbarrier, not a group."""
+    tma = e.unit.device.tma
+    pointer, target = e.get(op.groups["ptr"][0]), op.groups["dst"][0]
+    if not isinstance(pointer, Pointer):
+        raise UnsupportedOperation("a bulk copy from what is no single pointer")
+    length = op.operand("bulk_size")
+    b = barrier(e, op.groups["barrier"][0])
+    view = e.scalar(target)
+    size = str(bytes_of(target.type)) if length is None else e.scalar(length)
+    e.flush()
+    begin = e.mark()
+    e.charge(latency=tma.issue_cycles)
+    e.order()
+    row = e.row()
+    e.record(begin=begin, slot=f"{view}.slot", size=size)
+    x, transfer = e.fresh("x"), e.let(f"-(-{size} // {round(tma.bytes_per_cycle)})", "x")
+    e.line(f"{x} = max(sm.tma_free, t)")
+    e.line(f"sm.tma_free = {x} + {transfer}; sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
+    landed = f"{x} + {transfer} + {round(tma.l2_latency_cycles)}"
+    cause = "-1"
+    if e.traced:
+        outer, inner = e.iteration()
+        e.line(f"emit((-1, {e.site()}, {x}, {landed}, {outer}, {inner}, {view}.slot, -1, {size}, {row}))")
+        cause = f"{row} + 1"
+    if contents(e, target):
+        source = f"{pointer.base}, {pointer.offset}"
+        e.line(f"heappush(heap, ({landed}, next(seq), land_bulk, ({b}, {size}, {cause}, {source}, {view}.tensor)))")
+    else:
+        e.line(f"heappush(heap, ({landed}, next(seq), land, ({b}, {size}, {cause})))")
+    for result in op.results:
+        e.set(result, Scalar("None"))
 
 
 @emits("ttg.async_commit_group")

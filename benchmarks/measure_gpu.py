@@ -1,0 +1,113 @@
+"""Times the kernels of this project on a real GPU in SM cycles, for comparison with the simulator.
+
+    python benchmarks/measure_gpu.py OUT.json
+
+A CUDA graph holds a time stamp, many launches, and a time stamp. A stamp is the SM clock and the global timer of one SM, so
+that cycles, time and the mean SM clock come from the very launches that are counted, however power moves the clock.
+Needs torch and fbtriton; tlxviz itself is not imported.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import triton
+import triton.language as tl
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "kernels"))
+import hopper_gemm_ws  # noqa: E402
+import plain_gemm  # noqa: E402
+
+SHAPES = [(s, s, s) for s in (512, 1024, 2048, 4096, 8192)] + [(2048, 2048, 512), (2048, 2048, 8192), (4096, 4096, 16384)]
+
+
+@triton.jit
+def stamp(out):
+    """Row `smid` of `out` gets the SM clock and the global timer."""
+    sm = tl.inline_asm_elementwise("mov.u32 $0, %smid;", "=r", [], tl.int32, is_pure=False, pack=1)
+    cycles = tl.inline_asm_elementwise("mov.u64 $0, %clock64;", "=l", [], tl.int64, is_pure=False, pack=1)
+    time = tl.inline_asm_elementwise("mov.u64 $0, %globaltimer;", "=l", [], tl.int64, is_pure=False, pack=1)
+    tl.store(out + 2 * sm, cycles)
+    tl.store(out + 2 * sm + 1, time)
+
+
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at, mask=at < n) + tl.load(y + at, mask=at < n), mask=at < n)
+
+
+def per_launch(run: Callable[[], object], launches: int) -> tuple[float, float, float]:
+    """(cycles, microseconds, MHz) of one launch, over `launches` of them back to back."""
+    sms = torch.cuda.get_device_properties(0).multi_processor_count
+    before = torch.zeros(sms, 2, dtype=torch.int64, device="cuda")
+    after = torch.zeros_like(before)
+    run()
+    stamp[(4 * sms,)](before, num_warps=1)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        stamp[(4 * sms,)](before, num_warps=1)
+        for _ in range(launches):
+            run()
+        stamp[(4 * sms,)](after, num_warps=1)
+    found: list[tuple[float, float, float]] = []
+    for _ in range(7):
+        graph.replay()
+        torch.cuda.synchronize()
+        both = (before[:, 1] > 0) & (after[:, 1] > 0)
+        cycles = (after[:, 0] - before[:, 0])[both].double().median().item()
+        time = (after[:, 1] - before[:, 1])[both].double().median().item()
+        found.append((cycles / launches, time / 1000 / launches, 1000 * cycles / time))
+    found.sort(key=lambda entry: entry[0])
+    return found[len(found) // 2]
+
+
+def measure(name: str, run: Callable[[], torch.Tensor], want: torch.Tensor | None, **meta: object) -> dict[str, object]:
+    got = run()
+    torch.cuda.synchronize()
+    error = ((got.float() - want).norm() / want.norm()).item() if want is not None else None
+    _, rough, _ = per_launch(run, 3)
+    cycles, microseconds, mhz = per_launch(run, max(3, min(200, int(5000 / rough))))
+    entry = {"kernel": name, **meta, "cycles": round(cycles), "us": microseconds, "mhz": mhz, "error": error}
+    print(json.dumps(entry), flush=True)
+    return entry
+
+
+def main() -> None:
+    out = Path(sys.argv[1])
+    entries: list[dict[str, object]] = []
+    torch.manual_seed(0)
+    for n in (1 << 16, 1 << 22, 1 << 26):
+        x, y = torch.randn(n, device="cuda"), torch.randn(n, device="cuda")
+        z = torch.empty_like(x)
+
+        def vector() -> torch.Tensor:
+            add[(triton.cdiv(n, 1024),)](x, y, z, n, BLOCK=1024)  # noqa: B023
+            return z  # noqa: B023
+
+        entries.append(measure("vector_add", vector, x + y, n=n))
+    for m, n, k in SHAPES:
+        a = torch.randn(m, k, device="cuda", dtype=torch.float16)
+        b = torch.randn(k, n, device="cuda", dtype=torch.float16)
+        want = a.float() @ b.float()
+        shape = {"m": m, "n": n, "k": k}
+        entries.append(measure("torch", lambda: a @ b, want, **shape))  # noqa: B023
+        for stages in (2, 3, 4) if m == 4096 or k == 8192 else (4,):
+            run = lambda: hopper_gemm_ws.matmul(a, b, stages=stages)  # noqa: E731, B023
+            entries.append(measure("hopper_gemm_ws", run, want, stages=stages, **shape))
+        for stages in (1, 3):
+            run = lambda: plain_gemm.matmul(a, b, stages=stages)  # noqa: E731, B023
+            entries.append(measure("plain_gemm", run, want, stages=stages, **shape))
+        del a, b, want
+        mean = statistics.mean(float(str(entry["mhz"])) for entry in entries)
+        out.write_text(json.dumps({"device": torch.cuda.get_device_name(), "mean_mhz": mean, "entries": entries}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

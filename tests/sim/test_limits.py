@@ -1,0 +1,189 @@
+"""What CUDA would refuse to launch, and what this version does not simulate: exact messages and exit statuses."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+import torch
+from kernel_runner import Run, compile_kernel, execute, h200, ttgir_launch
+
+from tlxviz._errors import ExitCode
+from tlxviz.commands import main
+from tlxviz.launch.model import Launch
+from tlxviz.sim.errors import LaunchLimitError, UnsupportedOperation
+from tlxviz.sim.recorder import SimulatedRecorder
+
+triton = pytest.importorskip("triton")
+tlx = pytest.importorskip("triton.language.extra.tlx")
+tl = pytest.importorskip("triton.language")
+
+NOTHING = """
+  tt.func public @nothing() {
+    tt.return
+  }"""
+LIMITS = h200().limits
+
+
+def nothing(grid: tuple[int, int, int] = (1, 1, 1), warps: int = 4, **metadata: Any) -> Launch:
+    launch = ttgir_launch(NOTHING, grid=grid, warps=warps)
+    launch.metadata |= metadata
+    return launch
+
+
+def refused(launch: Launch, error: type[Exception] = LaunchLimitError) -> str:
+    with pytest.raises(error) as caught:
+        execute(launch)
+    assert caught.value.exit_code == ExitCode.CANNOT_RUN  # type: ignore[attr-defined]
+    return str(caught.value)
+
+
+def per_sm(launch: Launch) -> int:
+    run: Run = execute(launch)
+    return run.trace.statistics["ctas_per_sm"]
+
+
+def test_too_many_threads():
+    assert refused(nothing(warps=64)) == (
+        "kernel nothing needs 2048 threads a CTA (64 warps) and NVIDIA H200 SXM has 1024: "
+        "use fewer warps or fewer async tasks"
+    )
+    assert per_sm(nothing(warps=32)) == 2
+
+
+def test_too_many_threads_in_all_tasks_together():
+    text = """
+  tt.func public @wide() {
+    ttg.warp_specialize()
+    default {
+      ttg.warp_yield
+    }
+    partition0() num_warps(16) {
+      ttg.warp_return
+    }
+    partition1() num_warps(16) {
+      ttg.warp_return
+    } : () -> ()
+    tt.return
+  }"""
+    assert refused(ttgir_launch(text, warps=4)).startswith("kernel wide needs 1152 threads a CTA (36 warps)")
+
+
+def test_too_much_shared_memory():
+    most = LIMITS.shared_memory_per_block
+    assert refused(nothing(shared=most + 1)) == (
+        "kernel nothing needs 232,449 bytes of shared memory and NVIDIA H200 SXM gives a CTA 232,448: "
+        "use fewer stages or smaller tiles"
+    )
+    assert per_sm(nothing(shared=most)) == 1
+    assert per_sm(nothing(shared=(most + LIMITS.shared_memory_reserved) // 2 - LIMITS.shared_memory_reserved)) == 2
+
+
+@triton.jit
+def staged(x_ptr):
+    at = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tiles = tlx.local_alloc((64, 64), tl.float16, 32)
+    more = tlx.local_alloc((32, 64), tl.float16, 1)
+    tlx.local_store(tiles[31], tl.load(x_ptr + at))
+    tl.store(x_ptr + at, tlx.local_load(tiles[31]))
+    half = tl.arange(0, 32)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tlx.local_store(more[0], tl.load(x_ptr + half))
+    tl.store(x_ptr + half, tlx.local_load(more[0]))
+
+
+def test_the_largest_buffers_are_named():
+    launch = compile_kernel(staged, (1,), torch.zeros(64, 64).half())
+    assert launch.metadata["shared"] > LIMITS.shared_memory_per_block
+    assert re.fullmatch(
+        r"kernel staged needs 26\d,\d{3} bytes of shared memory and NVIDIA H200 SXM gives a CTA 232,448: use fewer stages "
+        r"or smaller tiles \(largest buffers: tiles 262,144 bytes, more 4,096 bytes\)",
+        refused(launch),
+    )
+
+
+def test_too_many_registers():
+    assert refused(nothing(warps=32, registers=72)) == (
+        "kernel nothing needs 72 registers for each of 1024 threads and an SM of NVIDIA H200 SXM has 65,536: "
+        "use fewer warps, smaller tiles or maxnreg=64"
+    )
+    assert per_sm(nothing(warps=32, registers=64)) == 1
+    assert per_sm(nothing(warps=4, registers=64)) == 8
+    assert per_sm(nothing(warps=4, registers=33)) == 12
+
+
+def test_registers_that_tasks_ask_for():
+    text = """
+  tt.func public @greedy() {
+    ttg.warp_specialize() attributes {requestedRegisters = array<i32: 240, 240>}
+    default {
+      ttg.warp_yield
+    }
+    partition0() num_warps(8) {
+      ttg.warp_return
+    }
+    partition1() num_warps(4) {
+      ttg.warp_return
+    } : () -> ()
+    tt.return
+  }"""
+    message = refused(ttgir_launch(text, warps=4))
+    assert message.startswith("kernel greedy asks for 92,160 registers (")
+    assert message.endswith("an SM of NVIDIA H200 SXM has 65,536: ask for fewer registers")
+
+
+@pytest.mark.parametrize(
+    ("grid", "axis", "most"),
+    [((1, 65536, 1), "y", "65,535"), ((1, 1, 65536), "z", "65,535"), ((2**31, 1, 1), "x", "2,147,483,647")],
+)
+def test_too_large_grids(grid: tuple[int, int, int], axis: str, most: str):
+    assert refused(nothing(grid)) == f"kernel nothing has grid {grid}: {axis} must lie between 0 and {most}"
+
+
+def test_a_negative_grid():
+    assert refused(nothing((-1, 1, 1))) == (
+        "kernel nothing has grid (-1, 1, 1): x must lie between 0 and 2,147,483,647"
+    )
+
+
+def test_an_empty_grid_runs_nothing():
+    recorder = SimulatedRecorder(h200())
+    recorder.execute(nothing((4, 0, 1)))
+    assert recorder.trace.launches == []
+
+
+def test_clusters():
+    launch = nothing()
+    text = launch.ttgir.replace("ttg.target", '"ttg.cluster-dim-x" = 2 : i32, "ttg.target"').replace('""', '"')
+    text = text.replace('"ttg.target"', "ttg.target")
+    assert refused(replace(launch, ttgir=text), UnsupportedOperation) == (
+        "kernel nothing launches clusters of 2 CTAs, which this version does not simulate: set the cluster size to 1"
+    )
+
+
+SCRIPT = """
+import torch, triton
+import triton.language as tl
+import triton.language.extra.tlx as tlx
+
+@triton.jit
+def large(x_ptr):
+    tiles = tlx.local_alloc((64, 64), tl.float16, 32)
+    at = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tlx.local_store(tiles[31], tl.load(x_ptr + at))
+    tl.store(x_ptr + at, tlx.local_load(tiles[31]))
+
+large[(1,)](torch.zeros(64, 64, dtype=torch.float16, device="cuda"))
+"""
+
+
+def test_what_the_command_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.chdir(tmp_path)
+    Path("large.py").write_text(dedent(SCRIPT))
+    assert main(["run", "large.py"]) == ExitCode.CANNOT_RUN
+    said = capsys.readouterr().err
+    assert said.startswith("tlxviz: error: kernel large needs ")
+    assert said.count("\n") == 1
