@@ -44,7 +44,9 @@ def run(name: str, case: str, options: dict[str, Any]) -> SimulatedRecorder:
 @pytest.mark.parametrize("subtile", [False, True], ids=["one-store", "subtiled"])
 def test_hopper_gemm_ws(sizes: list[int], warp_barrier: bool, subtile: bool):
     recorder = run(
-        "hopper_gemm_ws", "gemm", {"sizes": sizes, **GEMM, "USE_WARP_BARRIER": warp_barrier, "EPILOGUE_SUBTILE": subtile}
+        "hopper_gemm_ws",
+        "gemm",
+        {"sizes": sizes, **GEMM, "USE_WARP_BARRIER": warp_barrier, "EPILOGUE_SUBTILE": subtile},
     )
     assert [launch.kernel for launch in recorder.trace.launches] == ["matmul_kernel_tlx_ws"]
 

@@ -154,7 +154,7 @@ class Dispatcher:
         self, sm: Sm, number: int, cycle: int, trace: frozenset[int], outcome: Outcome, alive: dict[int, Cta]
     ) -> None:
         traced = number in trace
-        rows: list[Row] | None = [] if traced else None
+        rows: list[Row] = []  # stays empty, or is forgotten, when the CTA is not traced
         x, y, _ = self._grid
         pid = (number % x, number // x % y, number // (x * y))
         cta = alive[number] = Cta(number, pid, self._grid, sm, rows, begin=cycle)

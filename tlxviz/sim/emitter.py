@@ -378,12 +378,14 @@ class Emitter:
         """Expressions for the iteration of the outermost and the innermost loop."""
         return (self.loops[0], self.loops[-1]) if self.loops else ("-1", "-1")
 
-    def record(self, *, begin: str, end: str = "t", slot: str = "-1", phase: str = "-1", size: str = "0", cause: str = "-1") -> None:
-        """Records an event of this warp group at the operation being written."""
+    def record(
+        self, *, begin: str, end: str = "t", slot: str = "-1", phase: str = "-1", cause: str = "-1", engine: int = 0
+    ) -> None:
+        """Records an event at the operation being written: of this warp group, or of an engine (see `engine.ROW`)."""
         if self.traced:
-            assert self.agent is not None
+            code = self.site() + engine * len(self.unit.program.sites)
             outer, inner = self.iteration()
-            self.line(f"emit(({self.agent.index}, {self.site()}, {begin}, {end}, {outer}, {inner}, {slot}, {phase}, {size}, {cause}))")
+            self.line(f"emit(({code}, {begin}, {end}, {outer}, {inner}, {slot}, {phase}, {cause}))")
 
     def row(self) -> str:
         """A variable with the number of the row that the next record gets; -1 where nothing is recorded."""

@@ -20,9 +20,10 @@ Send = Callable[[Any], int | None]
 Entry = tuple[float, int, Callable[..., Any] | None, Any]
 Row = tuple[int, ...]
 
-TMA_TRACK = -1
-"""In a row, instead of an agent: the TMA engine."""
-TENSOR_CORE_TRACK = -2
+ROW = ("code", "begin", "end", "outer", "inner", "slot", "phase", "released_by")
+"""What a row holds. `code` is the number of the site, plus the number of sites for an event of the TMA engine, plus twice
+that number for one of the tensor cores."""
+WARP_GROUP, TMA, TENSOR_CORE = 0, 1, 2
 
 
 class EventLoop:
@@ -293,8 +294,8 @@ class Cta:
     pid: tuple[int, int, int]
     grid: tuple[int, int, int]
     sm: Sm
-    rows: list[Row] | None
-    """Where events are recorded; None when the CTA is not traced."""
+    rows: list[Row]
+    """Where events are recorded."""
     begin: int = 0
     end: int = 0
     agents: list[AgentRun] = field(default_factory=list)

@@ -37,8 +37,8 @@ def _said(waiter: dict[str, Any], arrivers: Sequence[dict[str, Any]]) -> str:
     place = f"{waiter['file']}:{waiter['line']}"
     arrived = waiter["count"] - waiter["pending"]
     if waiter["operation"] != "wait":
-        have = f"it has {arrived} of {waiter['count']} threads"
-        return f"{waiter['agent']} waits at named barrier {waiter['slot']} at {place} ({have}{_hope(waiter, arrivers)})"
+        threads = f"it has {arrived} of {waiter['count']} threads{_hope(waiter, arrivers)}"
+        return f"{waiter['agent']} waits at named barrier {waiter['slot']} at {place} ({threads})"
     missing = waiter["missing_bytes"]
     have: list[str] = []
     if waiter["pending"] == waiter["count"] and waiter["last_arrival"] is None:
@@ -55,7 +55,9 @@ def _said(waiter: dict[str, Any], arrivers: Sequence[dict[str, Any]]) -> str:
 
 def _hope(waiter: dict[str, Any], arrivers: Sequence[dict[str, Any]]) -> str:
     """Why no arrival will come, where that is plain."""
-    reached = [each for each in arrivers if each["variable"] == waiter["variable"] and each["slot"] in (-1, waiter["slot"])]
+    reached = [
+        each for each in arrivers if each["variable"] == waiter["variable"] and each["slot"] in (-1, waiter["slot"])
+    ]
     if not reached:
         return ", and nothing arrives on it"
     if all(each["ended"] for each in reached):

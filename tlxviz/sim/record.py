@@ -12,11 +12,10 @@ import torch
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.dispatch import Outcome
-from tlxviz.sim.engine import Cta
+from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, Cta, Row
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.trace.build import empty_events, events_from_rows
 from tlxviz.trace.model import (
-    COLUMNS,
     AgentRow,
     BarrierRow,
     BufferRow,
@@ -103,8 +102,7 @@ def _events(program: Program, ctas: Sequence[Cta], tracks: list[Track]) -> Event
     agents = len(program.agents)
     pieces: list[Events] = []
     for cta in sorted(ctas, key=lambda each: each.index):
-        first = len(tracks)
-        table = np.full(agents + 2, -1, np.int32)
+        table = np.full(agents + 3, -1, np.int32)
         end = cta.end
         for run in cta.agents:
             agent = program.agents[run.index]
@@ -114,19 +112,34 @@ def _events(program: Program, ctas: Sequence[Cta], tracks: list[Track]) -> Event
             tracks.append(
                 Track(TrackKind.WARP_GROUP, agent.name, cta.index, cta.sm.index, agent.index, agent.warps, run.begin, stop)
             )
-        engines = {row[0] for row in cta.rows or () if row[0] < 0}
-        for code, kind, name in ((-1, TrackKind.TMA, "TMA"), (-2, TrackKind.TENSOR_CORE, "tensor core")):
-            if code in engines:
-                table[code] = len(tracks)
-                tracks.append(Track(kind, name, cta.index, cta.sm.index, -1, 0, cta.begin, end))
         if cta.rows:
-            events = events_from_rows(cta.rows, tuple(COLUMNS))
+            events = _from_rows(cta.rows, program)
+            engines = set(np.unique(events["track"]).tolist())
+            for code, kind, name in (
+                (agents + TMA, TrackKind.TMA, "TMA"),
+                (agents + TENSOR_CORE, TrackKind.TENSOR_CORE, "tensor core"),
+            ):
+                if code in engines:
+                    table[code] = len(tracks)
+                    tracks.append(Track(kind, name, cta.index, cta.sm.index, -1, 0, cta.begin, end))
             events.columns["track"] = table[events.columns["track"]]
             pieces.append(events)
-        assert len(tracks) >= first
     if not pieces:
         return empty_events()
     return pieces[0] if len(pieces) == 1 else Events.concat(pieces).in_order()
+
+
+def _from_rows(rows: Sequence[Row], program: Program) -> Events:
+    """The events of one CTA; `track` holds the number of the agent, or that of an engine after the last agent."""
+    sites = len(program.sites)
+    agent_of = np.array([site.agent.index for site in program.sites], np.int32)
+    bytes_of = np.array([site.bytes for site in program.sites], np.int64)
+    events = events_from_rows(rows, ("site", *ROW[1:]))
+    engine, site = np.divmod(events["site"], sites)
+    events.columns["site"] = site.astype(np.int32)
+    events.columns["track"] = np.where(engine > 0, len(program.agents) + engine, agent_of[site]).astype(np.int32)
+    events.columns["bytes"] = bytes_of[site]
+    return events
 
 
 def _launch_cycles(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CYCLE_LIMIT = 2_000_000_000
 """Cycles after which an agent counts as running away: more than a second of GPU time."""
 _SAMPLES = 8
+_FEW = 32
 
 
 @contextmanager
@@ -110,7 +111,8 @@ class SimulatedRecorder:
             launch.grid,
             per_sm,
             arguments,
-            lambda: self._kernel(launch.ttgir, program, traced=False),
+            # a handful of CTAs is recorded and forgotten in less time than a second version is compiled in
+            lambda: self._kernel(launch.ttgir, program, traced=bool(traced) and len(numbers) <= _FEW),
             lambda: self._kernel(launch.ttgir, program, traced=True),
         )
         self._report(launch.kernel, 0, len(numbers))

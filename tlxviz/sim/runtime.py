@@ -269,7 +269,7 @@ def unsigned_to_float(a: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def round_away(a: torch.Tensor) -> torch.Tensor:
     """The nearest integer, ties away from zero."""
     whole = a.trunc()
-    return whole + torch.where((a - whole).abs() >= 0.5, a.sign(), 0.0)
+    return torch.copysign(whole.abs() + ((a - whole).abs() >= 0.5), a)
 
 
 def bitcast(a: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:

@@ -41,7 +41,9 @@ def transposed(x_ptr, y_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     tl.store(y_ptr + columns[:, None] * ROWS + rows[None, :], turned)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int8, torch.float8_e5m2])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float16, torch.bfloat16, torch.int32, torch.int8, torch.float8_e5m2]
+)
 @executes("ttg.memdesc_trans")
 def test_transposed_view(dtype: torch.dtype):
     x = (torch.randn(32, 64) * 20).to(dtype)

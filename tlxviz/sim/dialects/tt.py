@@ -10,6 +10,7 @@ from tlxviz.ir.types import MemDescType, PointerType, ScalarType, TensorType, Ty
 from tlxviz.sim import costs
 from tlxviz.sim.dialects.arith import add_index_parts, finish_uniform, narrow_index, scalar_type, skip, uniform
 from tlxviz.sim.emitter import Emitter, emits, is_pointer, parts_code, tuple_code
+from tlxviz.sim.engine import TENSOR_CORE
 from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.representation import (
     Absent,
@@ -587,9 +588,7 @@ def dot(e: Emitter, op: Operation) -> None:
         e.line(f"if {x} < t: {x} = t")
         e.line(f"sm.tensor_free = t = {x} + {duration}; sm.tensor_busy += {duration}; sm.flop += {work}")
     e.record(begin=begin)
-    if e.traced:
-        outer, inner = e.iteration()
-        e.line(f"emit((-2, {e.site()}, {x}, t, {outer}, {inner}, -1, -1, 0, {row}))")
+    e.record(begin=x, end="t", cause=row, engine=TENSOR_CORE)
     if skip(e, op):
         e.set(op.result, Absent())
         return

@@ -6,15 +6,16 @@ import math
 
 from tlxviz.ir.operation import Operation, Region, Value
 from tlxviz.ir.program import BarrierArray, Buffer
-from tlxviz.ir.types import MemDescType, TensorType, bytes_of, element_of
+from tlxviz.ir.types import MemDescType, ScalarType, bytes_of, element_of
 from tlxviz.sim import costs
-from tlxviz.sim.dialects.arith import scalar_type, skip
 from tlxviz.sim.dialects.agents import write_agent
+from tlxviz.sim.dialects.arith import scalar_type, skip
 from tlxviz.sim.dialects.tt import filler_code, mask_code
-from tlxviz.sim.dialects.ttng import _drain, barrier
+from tlxviz.sim.dialects.ttng import barrier, drain
 from tlxviz.sim.emitter import Emitter, emits, parts_code
+from tlxviz.sim.engine import TMA
 from tlxviz.sim.errors import UnsupportedOperation
-from tlxviz.sim.representation import Absent, Dense, DensePointers, Held, Pointer, Pointers, Scalar, codes, rebuild
+from tlxviz.sim.representation import Absent, DensePointers, Held, Pointer, Pointers, Scalar, codes, rebuild
 
 
 def buffer_of(e: Emitter, value: Value) -> Buffer | None:
@@ -36,8 +37,6 @@ def held_dtype(e: Emitter, value: Value) -> str:
     assert isinstance(value.type, MemDescType)
     number = scalar_type(value.type)
     if number.is_float and number.bytes < 4 and (buffer is None or buffer.index not in e.unit.narrow):
-        from tlxviz.ir.types import ScalarType
-
         return e.dtype(ScalarType("f32"))
     return e.dtype(element)
 
@@ -105,7 +104,9 @@ def memdesc_reinterpret(e: Emitter, op: Operation) -> None:
         if source in e.unit.arrays:
             e.unit.arrays.add(op.result)
         return
-    e.result_scalar(op, f"{e.scalar(source)}.reinterpreted({e.shape(op.result)}, {e.dtype(element_of(op.result.type))})")
+    e.result_scalar(
+        op, f"{e.scalar(source)}.reinterpreted({e.shape(op.result)}, {e.dtype(element_of(op.result.type))})"
+    )
 
 
 @emits("ttg.local_load")
@@ -169,7 +170,7 @@ def async_copy(e: Emitter, op: Operation) -> None:
     transfer = math.ceil(size / memory.load_bytes_per_cycle)
     ready = e.let(f"sm.load(t, {transfer}, {round(memory.cp_async_latency_cycles)}, {size})", "r")
     row = e.row()
-    e.record(begin=begin, slot=f"{view}.slot", size=str(size))
+    e.record(begin=begin, slot=f"{view}.slot")
     e.line(f"if me.group[0] < {ready}: me.group = ({ready}, {row})")
     for result in op.results:
         e.set(result, Scalar("None"))
@@ -203,15 +204,14 @@ def bulk_copy(e: Emitter, op: Operation) -> None:
     e.charge(latency=tma.issue_cycles)
     e.order()
     row = e.row()
-    e.record(begin=begin, slot=f"{view}.slot", size=size)
+    e.record(begin=begin, slot=f"{view}.slot")
     x, transfer = e.fresh("x"), e.let(f"-(-{size} // {round(tma.bytes_per_cycle)})", "x")
     e.line(f"{x} = max(sm.tma_free, t)")
     e.line(f"sm.tma_free = {x} + {transfer}; sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
     landed = f"{x} + {transfer} + {round(tma.l2_latency_cycles)}"
     cause = "-1"
     if e.traced:
-        outer, inner = e.iteration()
-        e.line(f"emit((-1, {e.site()}, {x}, {landed}, {outer}, {inner}, {view}.slot, -1, {size}, {row}))")
+        e.record(begin=x, end=landed, slot=f"{view}.slot", phase="-1", cause=row, engine=TMA)
         cause = f"{row} + 1"
     if contents(e, target):
         source = f"{pointer.base}, {pointer.offset}"
@@ -234,7 +234,7 @@ def async_commit_group(e: Emitter, op: Operation) -> None:
 def async_wait(e: Emitter, op: Operation) -> None:
     for result in op.results:
         e.set(result, Scalar("None"))
-    _drain(e, "me.copies", int(op.attributes.get("num", 0)), 8.0)
+    drain(e, "me.copies", int(op.attributes.get("num", 0)), 8.0)
     costs.block_barrier(e)
 
 
@@ -313,5 +313,3 @@ def partition(e: Emitter, region: Region, operands: tuple[Value, ...], held: lis
     function = f"agent_{agent.index}"
     write_agent(inner, function, names, region)
     return function, captured
-
-

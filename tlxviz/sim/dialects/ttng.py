@@ -10,6 +10,7 @@ from tlxviz.sim import costs
 from tlxviz.sim.dialects.arith import scalar_type, skip
 from tlxviz.sim.dialects.tt import dot_code, flop
 from tlxviz.sim.emitter import Emitter, emits, tuple_code
+from tlxviz.sim.engine import TENSOR_CORE, TMA
 from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.liveness import is_barrier
 from tlxviz.sim.representation import Absent, Dense, Pointer, Scalar
@@ -133,7 +134,7 @@ def barrier_expect(e: Emitter, op: Operation) -> None:
     e.charge(latency=e.unit.device.sync.mbarrier_expect)
     e.order()
     row = e.row()
-    e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed", size=str(size))
+    e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
     e.line(f"{b}.tx += {size}; {b}.pending -= 1; {b}.last_site = {e.site()}; {b}.last_time = t")
     e.line(f"if {b}.pending <= 0: {b}.settle(t, {row})")
     _unguard(e, guarded)
@@ -213,7 +214,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
     e.charge(latency=tma.issue_cycles)
     e.order()
     row = e.row()
-    e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed", size=str(size))
+    e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
     x = e.fresh("x")
     e.line(f"{x} = sm.tma_free")
     e.line(f"if {x} < t: {x} = t")
@@ -221,8 +222,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
     landed = f"{x} + {transfer + round(tma.l2_latency_cycles)}"
     cause = "-1"
     if e.traced:
-        outer, inner = e.iteration()
-        e.line(f"emit((-1, {e.site()}, {x}, {landed}, {outer}, {inner}, {b}.slot, {b}.completed, {size}, {row}))")
+        e.record(begin=x, end=landed, slot=f"{b}.slot", phase=f"{b}.completed", cause=row, engine=TMA)
         cause = f"{row} + 1"
     if needed:
         desc = e.scalar(op.groups["desc"][0])
@@ -251,15 +251,14 @@ def tma_store(e: Emitter, op: Operation) -> None:
     e.charge(latency=tma.issue_cycles)
     e.order()
     row = e.row()
-    e.record(begin=begin, slot=f"{view}.slot", size=str(size))
+    e.record(begin=begin, slot=f"{view}.slot")
     x = e.fresh("x")
     e.line(f"{x} = sm.tma_store_free")
     e.line(f"if {x} < t: {x} = t")
     e.line(f"sm.tma_store_free = {x} + {transfer}; sm.tma_store_bytes += {size}")
     done = e.let(f"{x} + {transfer + round(tma.store_latency_cycles)}", "x")
     if e.traced:
-        outer, inner = e.iteration()
-        e.line(f"emit((-1, {e.site()}, {x}, {done}, {outer}, {inner}, {view}.slot, -1, {size}, {row}))")
+        e.record(begin=x, end=done, slot=f"{view}.slot", phase="-1", cause=row, engine=TMA)
         e.line(f"me.stores.append(({done}, {row} + 1))")
     else:
         e.line(f"me.stores.append(({done}, -1))")
@@ -287,13 +286,13 @@ def tma_store(e: Emitter, op: Operation) -> None:
 
 @emits("ttng.async_tma_store_wait", "ttng.async_tma_store_token_wait")
 def tma_store_wait(e: Emitter, op: Operation) -> None:
-    _drain(e, "me.stores", int(op.attributes.get("pendings", 0)), 8.0)
+    drain(e, "me.stores", int(op.attributes.get("pendings", 0)), 8.0)
     barriers = op.groups.get("barriers", ())
     if barriers:
         raise UnsupportedOperation("a store wait that signals barriers")
 
 
-def _drain(e: Emitter, queue: str, left: int, cycles: float) -> None:
+def drain(e: Emitter, queue: str, left: int, cycles: float) -> None:
     """Waits until at most `left` entries of a queue of (cycle, row) are in flight."""
     e.flush()
     begin = e.mark()
@@ -380,8 +379,7 @@ def warp_group_dot(e: Emitter, op: Operation) -> None:
     e.line(f"sm.tensor_free = {x} + {duration}; sm.tensor_busy += {duration}; sm.flop += {work}")
     done = f"{x} + {duration + round(core.completion_cycles)}"
     if e.traced:
-        outer, inner = e.iteration()
-        e.line(f"emit((-2, {e.site()}, {x}, {x} + {duration}, {outer}, {inner}, {slot}, -1, 0, {row}))")
+        e.record(begin=x, end=f"{x} + {duration}", slot=slot, phase="-1", cause=row, engine=TENSOR_CORE)
         e.line(f"me.mmas.append(({done}, {row} + 1))")
     else:
         e.line(f"me.mmas.append(({done}, -1))")
@@ -390,7 +388,7 @@ def warp_group_dot(e: Emitter, op: Operation) -> None:
     else:
         e.set(result, Dense(e.let(dot_code(e, op))))
     if not op.attributes.get("isAsync", False):
-        _drain(e, "me.mmas", 0, core.wait_cycles)
+        drain(e, "me.mmas", 0, core.wait_cycles)
 
 
 def mma_cycles(e: Emitter, op: Operation) -> tuple[int, int]:
@@ -419,7 +417,7 @@ def warp_group_dot_wait(e: Emitter, op: Operation) -> None:
         e.set(result, e.held.get(operand, Absent()))
         if operand in e.unit.arrays:
             e.unit.arrays.add(result)
-    _drain(e, "me.mmas", int(op.attributes["pendings"]), e.unit.device.tensor_core.wait_cycles)
+    drain(e, "me.mmas", int(op.attributes["pendings"]), e.unit.device.tensor_core.wait_cycles)
 
 
 # ---------------------------------------------------------------------- fences, clusters of one CTA, votes
