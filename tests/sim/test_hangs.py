@@ -359,7 +359,8 @@ def test_more_arrivals_than_the_count():
     assert caught.value.exit_code == ExitCode.FINDINGS
 
 
-BAR = "!ttg.memdesc<1xi64, #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>, #ttg.shared_memory, mutable>"
+LAYOUT = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>"
+BAR = f"!ttg.memdesc<1xi64, {LAYOUT}, #ttg.shared_memory, mutable>"
 
 
 def test_a_barrier_without_a_beginning():

@@ -31,11 +31,12 @@ GEMM = {
 ATTENTION = {"BLOCK_M": 128, "BLOCK_N": 128, "NUM_BUFFERS": 2, "NUM_MMA_WARPS": 8, "NUM_MMA_GROUPS": 2}
 
 
-def run(name: str, case: str, options: dict[str, Any]) -> SimulatedRecorder:
+def run(name: str, case: str, options: dict[str, Any], *, values: bool = True) -> SimulatedRecorder:
     if not (TUTORIALS / f"{name}.py").exists():
         pytest.skip(f"the wheel has no tutorial {name}")
-    recorder = SimulatedRecorder(h200())
-    assert run_script(DRIVER, [name, case, json.dumps(options)], h200(), recorder.execute) == 0
+    recorder = SimulatedRecorder(h200(), values=values)
+    status = run_script(DRIVER, [name, case, json.dumps(options)], h200(), recorder.execute)
+    assert status == (0 if values else 1)  # without values, outputs are not right
     return recorder
 
 
@@ -111,6 +112,24 @@ def test_attention_with_the_tuners_first_configuration():
 def test_persistent_attention_walks_over_many_tiles():
     recorder = run("hopper_fa_ws_pipelined_pingpong_persistent", "attention", {"sizes": [8, 9, 256, 128]})
     assert recorder.trace.launches[0].grid == (132, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "case", "options"),
+    [
+        ("hopper_gemm_ws", "gemm", {"sizes": [256, 512, 512], **GEMM}),
+        ("hopper_gemm_pipelined", "gemm", {"sizes": [256, 512, 512]}),
+        ("hopper-persistent-gemm-ws-pingpong", "gemm", {"sizes": [256, 256, 512], "call": "matmul_tlx_ws_persistent"}),
+        ("hopper_fa_ws_pipelined_pingpong", "attention", {"sizes": [1, 1, 512, 128], **ATTENTION}),
+        ("vector-add2", "add2", {"size": 5000}),
+    ],
+)
+def test_times_are_the_same_without_values(name: str, case: str, options: dict[str, Any]):
+    with_values = run(name, case, dict(options)).trace.launches[0]
+    without = run(name, case, dict(options), values=False).trace.launches[0]
+    assert with_values.cycles == without.cycles
+    for column in ("begin", "end", "slot", "phase", "released_by"):
+        assert (with_values.events[column] == without.events[column]).all()
 
 
 @pytest.mark.parametrize("size", [98432, 1000])

@@ -95,6 +95,7 @@ FORMS: dict[str, Form] = {
     "tt.elementwise_inline_asm": _form("@asm_string:string $args*", needs=("constraints",)),
     "tt.extern_elementwise": _form("$args*", needs=("symbol",)),
     "tt.gather": _form("$src [ $indices ]"),
+    "tt.histogram": _form("$src ( , $mask )?"),
     "tt.make_tensor_descriptor": _form("$base , [ $shape* ] , [ $strides* ]", "last"),
     "tt.descriptor_load": _form("$desc [ $coords* ] hints"),
     "tt.descriptor_store": _form("$desc [ $coords* ] , $src hints"),

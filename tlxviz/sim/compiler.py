@@ -19,6 +19,7 @@ from tlxviz.sim.errors import BarrierError, MemoryAccessError, SimulationError, 
 from tlxviz.sim.liveness import Liveness, borrowing_buffers, narrow_buffers
 from tlxviz.sim.representation import Pointer, Scalar
 from tlxviz.sim.runtime import namespace
+from tlxviz.sim.warps import first_threads
 
 
 @dataclass(eq=False, slots=True)
@@ -61,10 +62,7 @@ def compile_program(program: Program, device: Device, options: Options) -> Compi
     liveness = Liveness(program, options.values)
     unit = Unit(program, device, options, liveness, narrow_buffers(program), borrowing_buffers(program), namespace())
     unit.agent_of = {agent.region: agent for agent in program.agents}
-    thread = 0
-    for agent in program.agents:
-        unit.first_thread[agent.index] = thread
-        thread += 32 * agent.warps
+    unit.first_thread = first_threads(program)
     default = next(agent for agent in program.agents if agent.task == 0)
     entry = Emitter(unit, default, default.warps)
     try:

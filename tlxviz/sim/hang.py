@@ -123,7 +123,7 @@ _NAMED = (SiteKind.NAMED_ARRIVE, SiteKind.NAMED_WAIT)
 
 
 def _arrivers(program: Program, waiters: Sequence[dict[str, Any]], ended: set[str]) -> list[dict[str, Any]]:
-    """Every place in the kernel that arrives on one of the barriers that somebody waits for, but those who stand there."""
+    """Every place in the kernel that arrives on a barrier that somebody waits for, but the places of those who wait."""
     variables = {waiter["variable"] for waiter in waiters if waiter["operation"] == "wait"}
     numbers = {waiter["slot"] for waiter in waiters if waiter["operation"] == "named_wait"}
     standing = {(waiter["agent"], waiter["line"]) for waiter in waiters}

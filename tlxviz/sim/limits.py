@@ -83,7 +83,7 @@ def _by_registers(program: Program, metadata: Mapping[str, Any], device: Device)
     registers = -(-registers // _REGISTER_UNIT) * _REGISTER_UNIT
     if registers > max(budget, _REGISTER_UNIT):
         raise LaunchLimitError(
-            f"kernel {program.name} needs {registers} registers for each of {threads} threads and an SM of {device.title} "
-            f"has {limits.registers_per_sm:,}: use fewer warps, smaller tiles or maxnreg={budget}"
+            f"kernel {program.name} needs {registers} registers for each of {threads} threads and an SM of "
+            f"{device.title} has {limits.registers_per_sm:,}: use fewer warps, smaller tiles or maxnreg={budget}"
         )
     return max(1, limits.registers_per_sm // (registers * threads))

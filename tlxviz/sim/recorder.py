@@ -124,26 +124,27 @@ class SimulatedRecorder:
             complete = True
         except HangError as error:
             hang = error
-            complete = True
-            raise
         except KeyboardInterrupt:
-            raise
-        finally:
-            if wanted and (complete or outcome.traced):
-                self.trace.launches.append(
-                    launch_trace(
-                        launch,
-                        program,
-                        self._device,
-                        outcome,
-                        numbers=numbers,
-                        per_sm=per_sm,
-                        options={"values": "on" if self._values else "off", "ctas": sorted(traced)},
-                        version=__version__,
-                        hang=hang.report if hang else None,
-                        complete=complete,
-                    )
+            pass
+        if wanted:
+            self.trace.launches.append(
+                launch_trace(
+                    launch,
+                    program,
+                    self._device,
+                    outcome,
+                    numbers=numbers,
+                    per_sm=per_sm,
+                    options={"values": "on" if self._values else "off", "ctas": sorted(traced)},
+                    version=__version__,
+                    hang=hang.report if hang else None,
+                    complete=complete or hang is not None,
                 )
+            )
+        if hang is not None:
+            raise hang
+        if not complete:
+            raise KeyboardInterrupt
 
     def _wanted(self, kernel: str) -> bool:
         number = self._seen.get(kernel, 0)

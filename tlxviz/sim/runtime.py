@@ -360,6 +360,19 @@ def map_by(function: Combine, sources: Sequence[torch.Tensor], pack: int, result
     return tuple(torch.stack([column.expand(lanes[0].shape) for column in group], -1).reshape(shape) for group in columns)
 
 
+def map_numbers(
+    function: Callable[..., tuple[Any, ...]], sources: Sequence[torch.Tensor], pack: int, dtypes: Sequence[torch.dtype]
+) -> tuple[torch.Tensor, ...]:
+    """`map_by` with a function of numbers, which may branch: one group of elements after the other."""
+    shape = sources[0].shape
+    groups = zip(*(source.reshape(-1, pack).tolist() for source in sources), strict=True)
+    rows = [function(*(number for lanes in group for number in lanes)) for group in groups]
+    return tuple(
+        torch.tensor([row[at * pack : (at + 1) * pack] for row in rows], dtype=dtype).reshape(shape)
+        for at, dtype in enumerate(dtypes)
+    )
+
+
 def ballot(mask: int, flags: torch.Tensor, warps: int) -> torch.Tensor:
     """`vote.ballot` of each warp: 32 consecutive flags as bits, given to every thread."""
     bits = (flags.reshape(-1, 32).long() << torch.arange(32)).sum(1) & mask
@@ -470,14 +483,16 @@ def atomic_scalar(kind: str, base: torch.Tensor, offset: int, value: Any, compar
 
 
 def cas_dense(base: torch.Tensor, offsets: torch.Tensor, compare: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-    """Compare-and-swap of a tensor, element by element."""
-    old = memory.load_dense(base, offsets, None, 0)
-    for place, wanted, new in zip(
-        offsets.reshape(-1).tolist(), compare.expand(offsets.shape).reshape(-1), value.expand(offsets.shape).reshape(-1), strict=True
-    ):
-        if bool(base[place] == wanted):
+    """Compare-and-swap of a tensor, element by element: places may repeat."""
+    memory.load_dense(base, offsets, None, 0)  # refuses what lies outside
+    shape = offsets.shape
+    found: list[torch.Tensor] = []
+    items = (offsets.reshape(-1).tolist(), compare.expand(shape).reshape(-1), value.expand(shape).reshape(-1))
+    for place, wanted, new in zip(*items, strict=True):
+        found.append(base[place].clone())
+        if bool(found[-1] == wanted):
             base[place] = new
-    return old
+    return torch.stack(found).view(shape)
 
 
 def resolve_tensor(space: memory.AddressSpace, addresses: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
@@ -525,7 +540,7 @@ def namespace() -> dict[str, Any]:
         name: value for name, value in globals().items() if callable(value) and not name.startswith("_")
     }
     for name in (
-        "full full_like where maximum minimum fmax fmin isnan stack mm addmm matmul tensor exp2 exp log2 log log10 log1p expm1 "
+        "full full_like where maximum minimum fmax fmin amax amin isnan stack mm addmm matmul tensor exp2 exp log2 log log10 log1p expm1 "
         "sqrt rsqrt sin cos tan tanh erf atan floor ceil trunc round abs fmod concatenate"
     ).split():
         names[name] = getattr(torch, name)

@@ -54,7 +54,7 @@ def encode_manifest(trace: Trace) -> bytes:
                 entry[field.name] = _plain(value, field.name)
         launches.append(entry)
     document = {"format": FORMAT, "version": list(VERSION), "texts": list(texts), "launches": launches}
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
+    return json.dumps(document, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
 def decode_manifest(data: bytes, path: str) -> list[tuple[dict[str, Any], int]]:

@@ -146,7 +146,8 @@ def test_fences_and_a_cluster_of_one():
     assert y.item() == 10
 
 
-BAR = "!ttg.memdesc<1xi64, #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>, #ttg.shared_memory, mutable>"
+LAYOUT = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>"
+BAR = f"!ttg.memdesc<1xi64, {LAYOUT}, #ttg.shared_memory, mutable>"
 REMOTE = BAR.replace("#ttg.shared_memory", "#ttng.shared_cluster_memory")
 
 

@@ -55,7 +55,7 @@ def test_transposed_view(dtype: torch.dtype):
 @triton.jit
 def sliced(x_ptr, y_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
     buffers = tlx.local_alloc((ROWS, COLUMNS), tl.float16, 1)
-    rows, columns, half = tl.arange(0, ROWS), tl.arange(0, COLUMNS), tl.arange(0, COLUMNS // 2)
+    rows, columns = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
     tlx.local_store(buffers[0], tl.load(x_ptr + rows[:, None] * COLUMNS + columns[None, :]))
     right = tlx.local_slice(buffers[0], [0, COLUMNS // 2], [ROWS, COLUMNS // 2])
     values = tlx.local_load(right)
@@ -138,34 +138,36 @@ def test_gather_and_scatter(axis: int):
 
 @executes("ttg.local_alloc", "ttg.memdesc_reshape", "ttg.local_load", "ttg.local_dealloc")
 def test_an_allocation_with_contents_in_another_shape():
-    layout = "#ttg.slice<{dim = 1, parent = %s}>" % BLOCKED
+    down, right = f"#ttg.slice<{{dim = 1, parent = {BLOCKED}}}>", f"#ttg.slice<{{dim = 0, parent = {BLOCKED}}}>"
+    before = f"!ttg.memdesc<32x64xf32, {SHARED}, #ttg.shared_memory>"
+    after = f"!ttg.memdesc<64x32xf32, {SHARED}, #ttg.shared_memory>"
     x, y = torch.randn(32, 64), torch.zeros(64, 32)
     run_ttgir(
         f"""
   tt.func public @reshaped(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>) {{
     %c64 = arith.constant dense<64> : tensor<32x64xi32, {BLOCKED}>
     %c32 = arith.constant dense<32> : tensor<64x32xi32, {BLOCKED}>
-    %r0 = tt.make_range {{end = 32 : i32, start = 0 : i32}} : tensor<32xi32, {layout}>
-    %r1 = tt.make_range {{end = 64 : i32, start = 0 : i32}} : tensor<64xi32, {layout.replace("dim = 1", "dim = 0")}>
-    %r2 = tt.expand_dims %r0 {{axis = 1 : i32}} : tensor<32xi32, {layout}> -> tensor<32x1xi32, {BLOCKED}>
+    %r0 = tt.make_range {{end = 32 : i32, start = 0 : i32}} : tensor<32xi32, {down}>
+    %r1 = tt.make_range {{end = 64 : i32, start = 0 : i32}} : tensor<64xi32, {right}>
+    %r2 = tt.expand_dims %r0 {{axis = 1 : i32}} : tensor<32xi32, {down}> -> tensor<32x1xi32, {BLOCKED}>
     %r3 = tt.broadcast %r2 : tensor<32x1xi32, {BLOCKED}> -> tensor<32x64xi32, {BLOCKED}>
     %r4 = arith.muli %r3, %c64 : tensor<32x64xi32, {BLOCKED}>
-    %r5 = tt.expand_dims %r1 {{axis = 0 : i32}} : tensor<64xi32, {layout.replace("dim = 1", "dim = 0")}> -> tensor<1x64xi32, {BLOCKED}>
+    %r5 = tt.expand_dims %r1 {{axis = 0 : i32}} : tensor<64xi32, {right}> -> tensor<1x64xi32, {BLOCKED}>
     %r6 = tt.broadcast %r5 : tensor<1x64xi32, {BLOCKED}> -> tensor<32x64xi32, {BLOCKED}>
     %at = arith.addi %r4, %r6 : tensor<32x64xi32, {BLOCKED}>
     %p0 = tt.splat %x : !tt.ptr<f32> -> tensor<32x64x!tt.ptr<f32>, {BLOCKED}>
     %p = tt.addptr %p0, %at : tensor<32x64x!tt.ptr<f32>, {BLOCKED}>, tensor<32x64xi32, {BLOCKED}>
     %v = tt.load %p : tensor<32x64x!tt.ptr<f32>, {BLOCKED}>
-    %m = ttg.local_alloc %v : (tensor<32x64xf32, {BLOCKED}>) -> !ttg.memdesc<32x64xf32, {SHARED}, #ttg.shared_memory>
-    %n = ttg.memdesc_reshape %m : !ttg.memdesc<32x64xf32, {SHARED}, #ttg.shared_memory> -> !ttg.memdesc<64x32xf32, {SHARED}, #ttg.shared_memory>
-    %w = ttg.local_load %n : !ttg.memdesc<64x32xf32, {SHARED}, #ttg.shared_memory> -> tensor<64x32xf32, {BLOCKED}>
-    ttg.local_dealloc %m : !ttg.memdesc<32x64xf32, {SHARED}, #ttg.shared_memory>
-    %s0 = tt.make_range {{end = 64 : i32, start = 0 : i32}} : tensor<64xi32, {layout}>
-    %s1 = tt.make_range {{end = 32 : i32, start = 0 : i32}} : tensor<32xi32, {layout.replace("dim = 1", "dim = 0")}>
-    %s2 = tt.expand_dims %s0 {{axis = 1 : i32}} : tensor<64xi32, {layout}> -> tensor<64x1xi32, {BLOCKED}>
+    %m = ttg.local_alloc %v : (tensor<32x64xf32, {BLOCKED}>) -> {before}
+    %n = ttg.memdesc_reshape %m : {before} -> {after}
+    %w = ttg.local_load %n : {after} -> tensor<64x32xf32, {BLOCKED}>
+    ttg.local_dealloc %m : {before}
+    %s0 = tt.make_range {{end = 64 : i32, start = 0 : i32}} : tensor<64xi32, {down}>
+    %s1 = tt.make_range {{end = 32 : i32, start = 0 : i32}} : tensor<32xi32, {right}>
+    %s2 = tt.expand_dims %s0 {{axis = 1 : i32}} : tensor<64xi32, {down}> -> tensor<64x1xi32, {BLOCKED}>
     %s3 = tt.broadcast %s2 : tensor<64x1xi32, {BLOCKED}> -> tensor<64x32xi32, {BLOCKED}>
     %s4 = arith.muli %s3, %c32 : tensor<64x32xi32, {BLOCKED}>
-    %s5 = tt.expand_dims %s1 {{axis = 0 : i32}} : tensor<32xi32, {layout.replace("dim = 1", "dim = 0")}> -> tensor<1x32xi32, {BLOCKED}>
+    %s5 = tt.expand_dims %s1 {{axis = 0 : i32}} : tensor<32xi32, {right}> -> tensor<1x32xi32, {BLOCKED}>
     %s6 = tt.broadcast %s5 : tensor<1x32xi32, {BLOCKED}> -> tensor<64x32xi32, {BLOCKED}>
     %bt = arith.addi %s4, %s6 : tensor<64x32xi32, {BLOCKED}>
     %q0 = tt.splat %y : !tt.ptr<f32> -> tensor<64x32x!tt.ptr<f32>, {BLOCKED}>

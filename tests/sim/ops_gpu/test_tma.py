@@ -161,7 +161,8 @@ def test_reductions(kind: str, dtype: torch.dtype):
     assert torch.equal(y, wanted)
 
 
-BAR = "!ttg.memdesc<1xi64, #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>, #ttg.shared_memory, mutable>"
+LAYOUT = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>"
+BAR = f"!ttg.memdesc<1xi64, {LAYOUT}, #ttg.shared_memory, mutable>"
 NVMMA = "#ttg.nvmma_shared<{swizzlingByteWidth = 64, transposed = false, elementBitWidth = 16}>"
 TILES = f"!ttg.memdesc<1x16x32xf16, {NVMMA}, #ttg.shared_memory, mutable>"
 TILE = f"!ttg.memdesc<16x32xf16, {NVMMA}, #ttg.shared_memory, mutable>"

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 import torch
-from kernel_runner import Run, h200, run_kernel
+from kernel_runner import Run, h200, run_kernel, run_ttgir
 
+from tlxviz.launch.model import HostDescriptor
 from tlxviz.trace.model import TrackKind
 
 triton = pytest.importorskip("triton")
@@ -129,6 +130,39 @@ def test_tma(rows: int):
     assert second == (start, start + out + TMA.store_latency_cycles)
     (drained,) = spans(run, "tma_store_wait")
     assert drained[1] == second[1] + DRAINED
+
+
+SHARED = "#ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>"
+BAR = f"!ttg.memdesc<1xi64, {SHARED}, #ttg.shared_memory, mutable>"
+TILE = f"!ttg.memdesc<64xf32, {SHARED}, #ttg.shared_memory, mutable>"
+DESC = f"!tt.tensordesc<tensor<64xf32, {SHARED}>>"
+
+
+def test_a_token_stands_for_one_store():
+    """A wait for the first of two stores is over before the second is done; it can signal a barrier."""
+    run = run_ttgir(
+        f"""
+  tt.func public @tokens(%desc: {DESC}) {{
+    %true = arith.constant true
+    %c0 = arith.constant 0 : i32
+    %c64 = arith.constant 64 : i32
+    %bar = ttg.local_alloc : () -> {BAR}
+    ttng.init_barrier %bar, 1 : {BAR}
+    %tile = ttg.local_alloc : () -> {TILE}
+    %a = ttng.async_tma_copy_local_to_global %desc[%c0] %tile : {DESC}, {TILE} -> !ttg.async.token
+    %b = ttng.async_tma_copy_local_to_global %desc[%c64] %tile : {DESC}, {TILE} -> !ttg.async.token
+    ttng.async_tma_store_token_wait %a, %bar[%true] : !ttg.async.token, {BAR}
+    ttng.wait_barrier %bar, %c0, %true : {BAR}
+    ttng.async_tma_store_token_wait %b : !ttg.async.token
+    tt.return
+  }}""",
+        HostDescriptor(torch.zeros(128), (128,), (1,), (64,)),
+    )
+    stores = spans(run, "tma_store", TrackKind.TMA)
+    waits = spans(run, "tma_store_wait")
+    assert waits[0][1] == max(waits[0][0], stores[0][1]) + DRAINED
+    assert waits[1][1] == max(waits[1][0], stores[1][1]) + DRAINED
+    assert lengths(spans(run, "wait")) == [SYNC.mbarrier_try_wait]
 
 
 @triton.jit

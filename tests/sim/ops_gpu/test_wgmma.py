@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 import torch
-from kernel_runner import executes, run_kernel
+from kernel_runner import compile_kernel, execute, executes, run_kernel
 
 triton = pytest.importorskip("triton")
 tlx = pytest.importorskip("triton.language.extra.tlx")
@@ -163,6 +166,41 @@ def test_groups_in_flight(steps: int, pending: int):
     run_kernel(accumulated, (1,), a, b, c, steps, M=64, N=64, K=32, PENDING=pending)
     wanted = sum((a[s].float() @ b[s].float() for s in range(steps)), torch.zeros(64, 64))
     torch.testing.assert_close(c, wanted, rtol=1e-5, atol=1e-4)
+
+
+FLAG = """      %first = arith.constant 0 : i32
+      %later = arith.cmpi ne, {step}, %first : i32
+"""
+
+
+def test_an_accumulator_that_is_used_under_a_condition():
+    """The first step forgets what the accumulator held, although nothing zeroed it."""
+    a, b = torch.randn(4, 64, 32).half(), torch.randn(4, 32, 64).half()
+    c = torch.ones(64, 64)
+    launch = compile_kernel(accumulated, (1,), a, b, c, 4, M=64, N=64, K=32, PENDING=0)
+    text = re.sub("dense<0.000000e\\+00> : tensor<64x64xf32", "dense<9.000000e+00> : tensor<64x64xf32", launch.ttgir)
+    assert "9.000000e+00" in text
+    step = re.search(r"scf.for (%\w+) = [^{]*iter_args", text)
+    assert step is not None
+    text = re.sub(
+        r"( *%\S+ = ttng.warp_group_dot %\S+, %\S+, %\w+)( .*)",
+        lambda found: FLAG.format(step=step[1]) + f"{found[1]}, %later{found[2]}",
+        text,
+    )
+    execute(replace(launch, ttgir=text))
+    wanted = sum((a[s].float() @ b[s].float() for s in range(4)), torch.zeros(64, 64))
+    torch.testing.assert_close(c, wanted, rtol=1e-5, atol=1e-4)
+
+
+def test_a_synchronous_product():
+    a, b = torch.randn(4, 64, 32).half(), torch.randn(4, 32, 64).half()
+    c = torch.ones(64, 64)
+    launch = compile_kernel(accumulated, (1,), a, b, c, 4, M=64, N=64, K=32, PENDING=1)
+    asynchronous = execute(launch)
+    synchronous = execute(replace(launch, ttgir=launch.ttgir.replace("isAsync = true", "isAsync = false")))
+    wanted = sum((a[s].float() @ b[s].float() for s in range(4)), torch.zeros(64, 64))
+    torch.testing.assert_close(c, wanted, rtol=1e-5, atol=1e-4)
+    assert synchronous.cycles > asynchronous.cycles
 
 
 @triton.jit

@@ -42,6 +42,20 @@ def region_function(e: Emitter, region: Region) -> str:
     return function
 
 
+def _number_function(e: Emitter, region: Region) -> str:
+    """The name of a Python function that does what a region does, on numbers."""
+    inner = Emitter(e.unit, None, e.warps)
+    inner.operation = e.operation
+    inner.held = dict(e.held)
+    names = [inner.fresh("a") for _ in region.entry.arguments]
+    for argument, name in zip(region.entry.arguments, names, strict=True):
+        inner.set(argument, Scalar(name))
+    inner.line(f"return {tuple_code(emit_body(inner, region))}")
+    function = e.fresh("each")
+    e.unit.add_function(f"def {function}({', '.join(names)}):", inner)
+    return function
+
+
 def _only(op: Operation) -> str | None:
     """The name of the one operation of a combine region on its two arguments; None if there is more to it."""
     block = op.regions[0].entry
@@ -124,12 +138,15 @@ def map_elementwise(e: Emitter, op: Operation) -> None:
         return
     pack = int(op.attributes.get("pack", 1))
     body = op.regions[0]
-    if len(body.blocks) > 1 or any(inner.regions for inner in body.walk()):
-        raise UnsupportedOperation("tt.map_elementwise with control flow in its region")
-    function = region_function(e, body)
+    branches = len(body.blocks) > 1 or any(inner.regions for inner in body.walk())
+    function = _number_function(e, body) if branches else region_function(e, body)
     found = e.fresh()
     sources = tuple_code(e.dense(operand) for operand in op.operands)
-    e.line(f"{found} = map_by({function}, {sources}, {pack}, {len(op.results)})")
+    if branches:
+        dtypes = tuple_code(e.dtype(scalar_type(result.type)) for result in op.results)
+        e.line(f"{found} = map_numbers({function}, {sources}, {pack}, {dtypes})")
+    else:
+        e.line(f"{found} = map_by({function}, {sources}, {pack}, {len(op.results)})")
     for number, result in enumerate(op.results):
         e.set(result, Dense(e.let(f"{found}[{number}]")))
 

@@ -234,7 +234,7 @@ def async_commit_group(e: Emitter, op: Operation) -> None:
 def async_wait(e: Emitter, op: Operation) -> None:
     for result in op.results:
         e.set(result, Scalar("None"))
-    drain(e, "me.copies", int(op.attributes.get("num", 0)), 8.0)
+    drain(e, "me.copies", f"len({{q}}) > {op.attributes['num']}", 8.0)
     costs.block_barrier(e)
 
 

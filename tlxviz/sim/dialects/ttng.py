@@ -16,6 +16,9 @@ from tlxviz.sim.liveness import is_barrier
 from tlxviz.sim.representation import Absent, Dense, Pointer, Scalar
 
 
+STORE_WAIT_CYCLES = 8.0
+
+
 def barrier(e: Emitter, value: Value) -> str:
     """A variable with the Barrier that `value` stands for."""
     code = e.scalar(value)
@@ -263,7 +266,7 @@ def tma_store(e: Emitter, op: Operation) -> None:
     else:
         e.line(f"me.stores.append(({done}, -1))")
     for result in op.results:
-        e.set(result, Scalar("None"))
+        e.set(result, Scalar(done))
     if not e.values:
         return
     match op.name:
@@ -284,23 +287,34 @@ def tma_store(e: Emitter, op: Operation) -> None:
             e.line(f"{desc}.store({_coordinates(e, op)}, {view}.tensor)")
 
 
-@emits("ttng.async_tma_store_wait", "ttng.async_tma_store_token_wait")
+@emits("ttng.async_tma_store_wait")
 def tma_store_wait(e: Emitter, op: Operation) -> None:
-    drain(e, "me.stores", int(op.attributes.get("pendings", 0)), 8.0)
-    barriers = op.groups.get("barriers", ())
-    if barriers:
-        raise UnsupportedOperation("a store wait that signals barriers")
+    drain(e, "me.stores", f"len({{q}}) > {op.attributes['pendings']}", STORE_WAIT_CYCLES)
 
 
-def drain(e: Emitter, queue: str, left: int, cycles: float) -> None:
-    """Waits until at most `left` entries of a queue of (cycle, row) are in flight."""
+@emits("ttng.async_tma_store_token_wait")
+def tma_store_token_wait(e: Emitter, op: Operation) -> None:
+    """Waits for one store and those before it, then arrives at barriers."""
+    token = e.held.get(op.groups["token"][0])
+    known = isinstance(token, Scalar) and token.code != "None"
+    drain(e, "me.stores", f"{{q}} and {{q}}[0][0] <= {token.code}" if known else "{q}", STORE_WAIT_CYCLES)
+    for target, condition in zip(op.groups.get("barriers", ()), op.groups.get("barrier_preds", ()), strict=True):
+        b = barrier(e, target)
+        e.order()
+        with e.block(f"if {e.scalar(condition)}:"):
+            e.line(f"{b}.last_site = {e.site()}; {b}.last_time = t; {b}.pending -= 1")
+            e.line(f"if {b}.pending <= 0: {b}.settle(t, {'len(rows) - 1' if e.traced else '-1'})")
+
+
+def drain(e: Emitter, queue: str, condition: str, cycles: float) -> None:
+    """Takes the first of a queue of (cycle, row), and waits for it, as long as `condition` on `{q}` holds."""
     e.flush()
     begin = e.mark()
     q = e.let(queue, "q")
     cause = e.fresh("n")
     if e.traced:
         e.line(f"{cause} = -1")
-    with e.block(f"while len({q}) > {left}:"):
+    with e.block(f"while {condition.format(q=q)}:"):
         done = e.fresh("x")
         e.line(f"{done}, {cause} = {q}.popleft()")
         e.line(f"if t < {done}: t = {done}")
@@ -388,7 +402,7 @@ def warp_group_dot(e: Emitter, op: Operation) -> None:
     else:
         e.set(result, Dense(e.let(dot_code(e, op))))
     if not op.attributes.get("isAsync", False):
-        drain(e, "me.mmas", 0, core.wait_cycles)
+        drain(e, "me.mmas", "{q}", core.wait_cycles)
 
 
 def mma_cycles(e: Emitter, op: Operation) -> tuple[int, int]:
@@ -417,7 +431,7 @@ def warp_group_dot_wait(e: Emitter, op: Operation) -> None:
         e.set(result, e.held.get(operand, Absent()))
         if operand in e.unit.arrays:
             e.unit.arrays.add(result)
-    drain(e, "me.mmas", int(op.attributes["pendings"]), e.unit.device.tensor_core.wait_cycles)
+    drain(e, "me.mmas", f"len({{q}}) > {op.attributes['pendings']}", e.unit.device.tensor_core.wait_cycles)
 
 
 # ---------------------------------------------------------------------- fences, clusters of one CTA, votes
