@@ -4,11 +4,13 @@
 
 A CUDA graph holds a time stamp, many launches, and a time stamp. A stamp is the SM clock and the global timer of one SM, so
 that cycles, time and the mean SM clock come from the very launches that are counted, however power moves the clock.
-Needs torch and fbtriton; tlxviz itself is not imported.
+The attention kernels are those that the fbtriton wheel ships as tutorials. Needs torch and fbtriton; tlxviz itself is not
+imported.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import statistics
 import sys
@@ -23,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "kernels"))
 import hopper_gemm_ws  # noqa: E402
 import plain_gemm  # noqa: E402
 
+ATTENTION = ("hopper_fa_ws_pipelined_pingpong", "hopper_fa_ws_pipelined", "hopper_fa_ws")
 SHAPES = [(s, s, s) for s in (512, 1024, 2048, 4096, 8192)] + [(2048, 2048, 512), (2048, 2048, 8192), (4096, 4096, 16384)]
 
 
@@ -79,10 +82,22 @@ def measure(name: str, run: Callable[[], torch.Tensor], want: torch.Tensor | Non
     return entry
 
 
+def attention() -> list[dict[str, object]]:
+    """The wheel's forward attention kernels: batch 4, 16 heads of 128, sequences of several lengths."""
+    entries: list[dict[str, object]] = []
+    for s in (512, 1024, 4096, 8192):
+        q, k, v = (torch.randn(4, 16, s, 128, device="cuda", dtype=torch.float16) for _ in range(3))
+        for name in ATTENTION:
+            module = importlib.import_module(f"triton.language.extra.tlx.tutorials.{name}")
+            run = lambda: module.attention(q, k, v, 0.5)  # noqa: E731, B023
+            entries.append(measure(name, run, None, s=s))
+    return entries
+
+
 def main() -> None:
     out = Path(sys.argv[1])
-    entries: list[dict[str, object]] = []
     torch.manual_seed(0)
+    entries = attention()
     for n in (1 << 16, 1 << 22, 1 << 26):
         x, y = torch.randn(n, device="cuda"), torch.randn(n, device="cuda")
         z = torch.empty_like(x)

@@ -9,8 +9,8 @@ from tlxviz.ir.program import Program
 def first_threads(program: Program) -> dict[int, int]:
     """Number of the first thread of each agent.
 
-    The default task comes first. Behind it, the partitions of each `ttg.warp_specialize` lie by size, the largest first,
-    together with idle partitions that fill the last group of four warps; unless the kernel says where they start.
+    The default task comes first. Behind it, the partitions of each `ttg.warp_specialize` lie by size, the largest
+    first, together with idle partitions that fill the last group of four warps; unless the kernel says where.
     """
     found = {agent.index: 0 for agent in program.agents if agent.task == 0}
     agent_of = {agent.region: agent for agent in program.agents}

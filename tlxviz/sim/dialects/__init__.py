@@ -5,6 +5,6 @@ from __future__ import annotations
 
 def load() -> None:
     """Imports every dialect."""
-    from tlxviz.sim.dialects import arith, cf, functions, gpu, math, scf, tt, ttg, ttng
+    from tlxviz.sim.dialects import arith, cf, functions, gpu, math, scf, sync, tt, ttg, ttng
 
-    del arith, cf, functions, gpu, math, scf, tt, ttg, ttng
+    del arith, cf, functions, gpu, math, scf, sync, tt, ttg, ttng

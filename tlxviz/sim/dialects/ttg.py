@@ -10,8 +10,8 @@ from tlxviz.ir.types import MemDescType, ScalarType, bytes_of, element_of
 from tlxviz.sim import costs
 from tlxviz.sim.dialects.agents import write_agent
 from tlxviz.sim.dialects.arith import scalar_type, skip
+from tlxviz.sim.dialects.sync import barrier, drain
 from tlxviz.sim.dialects.tt import filler_code, mask_code
-from tlxviz.sim.dialects.ttng import barrier, drain
 from tlxviz.sim.emitter import Emitter, emits, parts_code
 from tlxviz.sim.engine import TMA
 from tlxviz.sim.errors import UnsupportedOperation

@@ -1,176 +1,22 @@
-"""`ttng`: mbarriers, TMA, wgmma, named barriers, fences."""
+"""`ttng`, second part: TMA, descriptors that the kernel makes, wgmma."""
 
 from __future__ import annotations
 
 import math
 
 from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.program import Buffer
 from tlxviz.ir.types import MemDescType, ScalarType, TensorDescType, TensorType, Type, bytes_of, element_of
 from tlxviz.sim import costs
-from tlxviz.sim.dialects.arith import scalar_type, skip
+from tlxviz.sim.dialects.arith import skip
+from tlxviz.sim.dialects.sync import barrier, close_guard, drain, open_guard
 from tlxviz.sim.dialects.tt import dot_code, flop
 from tlxviz.sim.emitter import Emitter, emits, tuple_code
 from tlxviz.sim.engine import TENSOR_CORE, TMA
 from tlxviz.sim.errors import UnsupportedOperation
-from tlxviz.sim.liveness import is_barrier
 from tlxviz.sim.representation import Absent, Dense, Pointer, Scalar
 
-
 STORE_WAIT_CYCLES = 8.0
-
-
-def barrier(e: Emitter, value: Value) -> str:
-    """A variable with the Barrier that `value` stands for."""
-    code = e.scalar(value)
-    return e.let(f"{code}[0]" if value in e.unit.arrays else code, "b")
-
-
-def predicated(e: Emitter, op: Operation) -> str | None:
-    """The condition under which the operation happens; None if always."""
-    value = op.operand("pred")
-    if value is None:
-        return None
-    code = e.scalar(value)
-    return None if code == "True" else code
-
-
-def _guarded(e: Emitter, op: Operation) -> bool:
-    """Opens `if pred:` where there is a predicate; the caller closes it by `_unguard`."""
-    code = predicated(e, op)
-    if code is None:
-        return False
-    e.flush()
-    e.line(f"if {code}:")
-    e.indent += 1
-    return True
-
-
-def _unguard(e: Emitter, guarded: bool) -> None:
-    if guarded:
-        e.line("pass")
-        e.indent -= 1
-
-
-# ---------------------------------------------------------------------- mbarriers
-
-
-@emits("ttng.init_barrier")
-def init_barrier(e: Emitter, op: Operation) -> None:
-    e.charge(slots=1)
-    e.line(f"{barrier(e, op.groups['barrier'][0])}.init({op.attributes['count']})")
-
-
-@emits("ttng.inval_barrier")
-def inval_barrier(e: Emitter, op: Operation) -> None:
-    """Lifetime only."""
-
-
-def _is_bit(value: Value) -> bool:
-    """Whether a phase is surely 0 or 1."""
-    op = value.owner
-    if not isinstance(op, Operation):
-        return False
-    match op.name:
-        case "arith.constant":
-            return op.attributes["value"] in (0, 1)
-        case "arith.andi":
-            return any(_is_bit(operand) for operand in op.operands)
-        case "arith.xori":
-            return all(_is_bit(operand) for operand in op.operands)
-        case "arith.extui":
-            return scalar_type(op.operands[0].type).name == "i1"
-        case _:
-            return False
-
-
-@emits("ttng.wait_barrier")
-def wait_barrier(e: Emitter, op: Operation) -> None:
-    sync = e.unit.device.sync
-    e.settle_loads()
-    guarded = _guarded(e, op)
-    b = barrier(e, op.groups["barrier"][0])
-    phase_value = op.groups["phase"][0]
-    phase = e.scalar(phase_value)
-    if not _is_bit(phase_value):
-        phase = e.let(f"{phase} & 1", "p")
-    e.order()
-    begin = e.mark()
-    outer, inner = e.iteration()
-    with e.block(f"if {b}.phase == {phase}:"):
-        e.line(f"{b}.waiters.append(send); me.blocked = ('wait', {e.site()}, t, {outer}, {inner}, {b}, {phase})")
-        e.line("t = yield None")
-        e.line(f"t += {round(sync.mbarrier_wake)}")
-    with e.block("else:"):
-        e.line(f"t += {round(sync.mbarrier_try_wait)}")
-    e.record(begin=begin, slot=f"{b}.slot", phase=phase, cause=f"{b}.cause")
-    _unguard(e, guarded)
-
-
-@emits("ttng.arrive_barrier")
-def arrive_barrier(e: Emitter, op: Operation) -> None:
-    e.settle_loads()
-    guarded = _guarded(e, op)
-    b = barrier(e, op.groups["barrier"][0])
-    e.flush()
-    begin = e.mark()
-    costs.block_barrier(e)
-    e.charge(latency=e.unit.device.sync.mbarrier_arrive)
-    e.order()
-    row = e.row()
-    e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
-    count = op.attributes["count"]
-    if op.attributes.get("perThread"):
-        count *= e.threads
-    e.line(f"{b}.last_site = {e.site()}; {b}.last_time = t")
-    e.line(f"{b}.pending -= {count}")
-    e.line(f"if {b}.pending <= 0: {b}.settle(t, {row})")
-    _unguard(e, guarded)
-
-
-@emits("ttng.barrier_expect")
-def barrier_expect(e: Emitter, op: Operation) -> None:
-    guarded = _guarded(e, op)
-    b = barrier(e, op.groups["barrier"][0])
-    size = op.attributes["bytes"]
-    e.flush()
-    begin = e.mark()
-    e.charge(latency=e.unit.device.sync.mbarrier_expect)
-    e.order()
-    row = e.row()
-    e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
-    e.line(f"{b}.tx += {size}; {b}.pending -= 1; {b}.last_site = {e.site()}; {b}.last_time = t")
-    e.line(f"if {b}.pending <= 0: {b}.settle(t, {row})")
-    _unguard(e, guarded)
-
-
-# ---------------------------------------------------------------------- named barriers
-
-
-@emits("ttng.wait_barrier_named", "ttng.arrive_barrier_named")
-def named_barrier(e: Emitter, op: Operation) -> None:
-    sync = e.unit.device.sync
-    e.settle_loads()
-    number = e.scalar(op.groups["barrier"][0])
-    needed = e.scalar(op.groups["threads"][0])
-    waits = op.name == "ttng.wait_barrier_named"
-    e.flush()
-    begin = e.mark()
-    if not waits:
-        e.charge(latency=sync.named_arrive)
-    e.order()
-    b = e.let(f"cta.named_barrier({number})", "b")
-    e.line(f"{b}.last_site = {e.site()}; {b}.last_time = t")
-    if not waits:
-        row = e.row()
-        e.record(begin=begin, slot=number)
-        e.line(f"{b}.arrive(loop, t, {e.threads}, {needed}, {row})")
-        return
-    outer, inner = e.iteration()
-    with e.block(f"if not {b}.arrive(loop, t, {e.threads}, {needed}, -1):"):
-        e.line(f"{b}.waiters.append(send); me.blocked = ('named_wait', {e.site()}, t, {outer}, {inner}, {b}, {number})")
-        e.line("t = yield None")
-    e.line(f"t += {round(sync.named_barrier)}")
-    e.record(begin=begin, slot=number, cause=f"{b}.cause")
 
 
 # ---------------------------------------------------------------------- TMA
@@ -186,8 +32,6 @@ def _block_bytes(type_: Type) -> int:
 
 
 def _contents_needed(e: Emitter, view: Value) -> bool:
-    from tlxviz.ir.program import Buffer
-
     root = e.unit.program.roots.get(view)
     return e.values or (isinstance(root, Buffer) and root.index in e.unit.contents)
 
@@ -195,7 +39,7 @@ def _contents_needed(e: Emitter, view: Value) -> bool:
 @emits("ttng.async_tma_copy_global_to_local", "ttng.async_tma_gather")
 def tma_load(e: Emitter, op: Operation) -> None:
     tma = e.unit.device.tma
-    guarded = _guarded(e, op)
+    guarded = open_guard(e, op)
     if op.groups.get("multicast"):
         raise UnsupportedOperation("TMA multicast needs clusters, which this version does not simulate")
     target = op.groups["dst"][0]
@@ -237,7 +81,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
         e.line(f"heappush(heap, ({landed}, next(seq), land_{method}, ({b}, {size}, {cause}, {desc}, {at}, {arrival})))")
     else:
         e.line(f"heappush(heap, ({landed}, next(seq), land, ({b}, {size}, {cause})))")
-    _unguard(e, guarded)
+    close_guard(e, guarded)
 
 
 @emits("ttng.async_tma_copy_local_to_global", "ttng.async_tma_reduce", "ttng.async_tma_scatter", "ttng.async_store")
@@ -296,30 +140,16 @@ def tma_store_wait(e: Emitter, op: Operation) -> None:
 def tma_store_token_wait(e: Emitter, op: Operation) -> None:
     """Waits for one store and those before it, then arrives at barriers."""
     token = e.held.get(op.groups["token"][0])
-    known = isinstance(token, Scalar) and token.code != "None"
-    drain(e, "me.stores", f"{{q}} and {{q}}[0][0] <= {token.code}" if known else "{q}", STORE_WAIT_CYCLES)
+    first = "{q}"
+    if isinstance(token, Scalar) and token.code != "None":
+        first = f"{{q}} and {{q}}[0][0] <= {token.code}"
+    drain(e, "me.stores", first, STORE_WAIT_CYCLES)
     for target, condition in zip(op.groups.get("barriers", ()), op.groups.get("barrier_preds", ()), strict=True):
         b = barrier(e, target)
         e.order()
         with e.block(f"if {e.scalar(condition)}:"):
             e.line(f"{b}.last_site = {e.site()}; {b}.last_time = t; {b}.pending -= 1")
             e.line(f"if {b}.pending <= 0: {b}.settle(t, {'len(rows) - 1' if e.traced else '-1'})")
-
-
-def drain(e: Emitter, queue: str, condition: str, cycles: float) -> None:
-    """Takes the first of a queue of (cycle, row), and waits for it, as long as `condition` on `{q}` holds."""
-    e.flush()
-    begin = e.mark()
-    q = e.let(queue, "q")
-    cause = e.fresh("n")
-    if e.traced:
-        e.line(f"{cause} = -1")
-    with e.block(f"while {condition.format(q=q)}:"):
-        done = e.fresh("x")
-        e.line(f"{done}, {cause} = {q}.popleft()")
-        e.line(f"if t < {done}: t = {done}")
-    e.line(f"t += {round(cycles)}")
-    e.record(begin=begin, cause=cause)
 
 
 @emits("ttng.async_tma_prefetch", "ttng.prefetch", "ttng.prefetch_tensormap")
@@ -355,7 +185,9 @@ def tensormap_fence(e: Emitter, op: Operation) -> None:
 def reinterpret_tensor_descriptor(e: Emitter, op: Operation) -> None:
     held = e.get(op.groups["desc"][0])
     type_ = op.result.type
-    assert isinstance(held, Pointer) and isinstance(type_, TensorDescType)
+    assert isinstance(type_, TensorDescType)
+    if not isinstance(held, Pointer):
+        raise UnsupportedOperation("a descriptor that is made from no single pointer")
     block = type_.block.shape
     e.result_scalar(op, f"find_descriptor(cta, {held.base}, {held.offset}, {block})")
 
@@ -364,7 +196,9 @@ def reinterpret_tensor_descriptor(e: Emitter, op: Operation) -> None:
 def make_tensor_descriptor(e: Emitter, op: Operation) -> None:
     held = e.get(op.groups["base"][0])
     type_ = op.result.type
-    assert isinstance(held, Pointer) and isinstance(type_, TensorDescType)
+    assert isinstance(type_, TensorDescType)
+    if not isinstance(held, Pointer):
+        raise UnsupportedOperation("a descriptor that is made from no single pointer")
     shape = tuple_code(e.scalar(value) for value in op.groups["shape"])
     strides = tuple_code(e.scalar(value) for value in op.groups["strides"])
     e.result_scalar(op, f"TileDescriptor({held.base}, {held.offset}, {shape}, {strides}, {type_.block.shape})")
@@ -432,64 +266,3 @@ def warp_group_dot_wait(e: Emitter, op: Operation) -> None:
         if operand in e.unit.arrays:
             e.unit.arrays.add(result)
     drain(e, "me.mmas", f"len({{q}}) > {op.attributes['pendings']}", e.unit.device.tensor_core.wait_cycles)
-
-
-# ---------------------------------------------------------------------- fences, clusters of one CTA, votes
-
-
-@emits("ttng.fence_async_shared")
-def fence_async_shared(e: Emitter, op: Operation) -> None:
-    _fence(e, e.unit.device.sync.fence_async_shared)
-
-
-@emits("ttng.fence")
-def fence(e: Emitter, op: Operation) -> None:
-    _fence(e, e.unit.device.sync.fence_gpu)
-
-
-def _fence(e: Emitter, cycles: float) -> None:
-    e.flush()
-    begin = e.mark()
-    e.line(f"t += {round(cycles)}")
-    e.record(begin=begin)
-
-
-@emits("ttng.fence_mbarrier_init_release_cluster")
-def fence_mbarrier_init(e: Emitter, op: Operation) -> None:
-    e.charge(latency=e.unit.device.sync.fence_async_shared)
-
-
-@emits("ttng.cluster_arrive", "ttng.cluster_wait", "ttng.cluster_barrier")
-def cluster_barrier(e: Emitter, op: Operation) -> None:
-    """A cluster of one CTA has nobody to wait for; larger clusters are refused at launch."""
-    e.charge(latency=e.unit.device.sync.named_barrier)
-
-
-@emits("ttng.cluster_size_1d")
-def cluster_size(e: Emitter, op: Operation) -> None:
-    e.result_scalar(op, "1")
-
-
-@emits("ttng.map_to_remote_buffer")
-def map_to_remote_buffer(e: Emitter, op: Operation) -> None:
-    source = op.groups["src"][0]
-    e.set(op.result, e.get(source))
-    if source in e.unit.arrays:
-        e.unit.arrays.add(op.result)
-
-
-@emits("ttng.vote_ballot_sync")
-def vote_ballot_sync(e: Emitter, op: Operation) -> None:
-    e.charge(slots=2, latency=e.unit.device.alu.shuffle_cycles)
-    if skip(e, op):
-        return
-    mask, flag = op.groups["mask"][0], op.groups["pred"][0]
-    if isinstance(op.result.type, TensorType):
-        e.result_dense(op, f"ballot({e.scalar(mask)}, {e.dense(flag)}, {e.warps})")
-    else:
-        e.result_scalar(op, f"({e.scalar(mask)} if {e.scalar(flag)} else 0)")
-
-
-def is_barrier_view(e: Emitter, value: Value) -> bool:
-    """Whether a memory view is of mbarriers."""
-    return is_barrier(e.unit.program, value)

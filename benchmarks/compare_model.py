@@ -1,0 +1,68 @@
+"""Compares the simulator's cycles with those measured on a GPU.
+
+    python benchmarks/compare_model.py [benchmarks/data/h200.json]
+
+Prints a table in Markdown. Cycles, not times: the clock moves with power. Values are off, so the largest problem takes less
+than a second.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tlxviz.devices import load_device  # noqa: E402
+from tlxviz.launch.script import run_script  # noqa: E402
+from tlxviz.sim.recorder import SimulatedRecorder  # noqa: E402
+
+GEMM = """
+import sys
+sys.path.insert(0, {kernels!r})
+import torch, {kernel}
+a, b = (torch.empty(shape, dtype=torch.float16, device="cuda") for shape in (({m}, {k}), ({k}, {n})))
+{kernel}.matmul(a, b, stages={stages})
+"""
+ATTENTION = """
+import torch
+from triton.language.extra.tlx.tutorials import {kernel}
+q, k, v = (torch.empty(4, 16, {s}, 128, dtype=torch.float16, device="cuda") for _ in range(3))
+{kernel}.attention(q, k, v, 0.5)
+"""
+
+
+def simulated(entry: dict[str, Any]) -> int:
+    """Cycles that the simulator predicts for the launch of a measured entry."""
+    text = (ATTENTION if "s" in entry else GEMM).format(kernels=str(ROOT / "kernels"), **entry)
+    recorder = SimulatedRecorder(load_device("h200"), values=False)
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "script.py"
+        script.write_text(text)
+        run_script(script, [], load_device("h200"), recorder.execute)
+    return recorder.trace.launches[0].cycles
+
+
+def main() -> None:
+    path = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "benchmarks" / "data" / "h200.json"
+    errors: list[float] = []
+    print("| kernel | problem | measured cycles | simulated cycles | error |")
+    print("| --- | --- | ---: | ---: | ---: |")
+    for entry in json.loads(path.read_text())["entries"]:
+        if entry["kernel"] in ("torch", "vector_add"):
+            continue
+        cycles = simulated(entry)
+        error = cycles / entry["cycles"] - 1
+        errors.append(abs(error))
+        problem = f"S {entry['s']}" if "s" in entry else f"{entry['m']} x {entry['n']} x {entry['k']}, {entry['stages']} stages"
+        print(f"| {entry['kernel']} | {problem} | {entry['cycles']:,} | {cycles:,} | {100 * error:+.1f} % |", flush=True)
+    inside = sum(error <= 0.2 for error in errors)
+    print(f"\nMean absolute error {100 * sum(errors) / len(errors):.1f} %; {inside} of {len(errors)} within 20 %.")
+
+
+if __name__ == "__main__":
+    main()

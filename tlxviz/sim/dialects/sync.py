@@ -1,0 +1,235 @@
+"""`ttng`, first part: mbarriers, named barriers, fences, votes; and what all that waits shares."""
+
+from __future__ import annotations
+
+from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.types import TensorType
+from tlxviz.sim import costs
+from tlxviz.sim.dialects.arith import scalar_type, skip
+from tlxviz.sim.emitter import Emitter, emits
+
+
+def barrier(e: Emitter, value: Value) -> str:
+    """A variable with the Barrier that `value` stands for."""
+    code = e.scalar(value)
+    return e.let(f"{code}[0]" if value in e.unit.arrays else code, "b")
+
+
+def predicated(e: Emitter, op: Operation) -> str | None:
+    """The condition under which the operation happens; None if always."""
+    value = op.operand("pred")
+    if value is None:
+        return None
+    code = e.scalar(value)
+    return None if code == "True" else code
+
+
+def open_guard(e: Emitter, op: Operation) -> bool:
+    """Opens `if pred:` where there is a predicate; the caller closes it by `close_guard`."""
+    code = predicated(e, op)
+    if code is None:
+        return False
+    e.flush()
+    e.line(f"if {code}:")
+    e.indent += 1
+    return True
+
+
+def close_guard(e: Emitter, guarded: bool) -> None:
+    if guarded:
+        e.line("pass")
+        e.indent -= 1
+
+
+def drain(e: Emitter, queue: str, condition: str, cycles: float) -> None:
+    """Takes the first of a queue of (cycle, row), and waits for it, as long as `condition` on `{q}` holds."""
+    e.flush()
+    begin = e.mark()
+    q = e.let(queue, "q")
+    cause = e.fresh("n")
+    if e.traced:
+        e.line(f"{cause} = -1")
+    with e.block(f"while {condition.format(q=q)}:"):
+        done = e.fresh("x")
+        e.line(f"{done}, {cause} = {q}.popleft()")
+        e.line(f"if t < {done}: t = {done}")
+    e.line(f"t += {round(cycles)}")
+    e.record(begin=begin, cause=cause)
+
+
+# ---------------------------------------------------------------------- mbarriers
+
+
+@emits("ttng.init_barrier")
+def init_barrier(e: Emitter, op: Operation) -> None:
+    e.charge(slots=1)
+    e.line(f"{barrier(e, op.groups['barrier'][0])}.init({op.attributes['count']})")
+
+
+@emits("ttng.inval_barrier")
+def inval_barrier(e: Emitter, op: Operation) -> None:
+    """Lifetime only."""
+
+
+def _is_bit(value: Value) -> bool:
+    """Whether a phase is surely 0 or 1."""
+    op = value.owner
+    if not isinstance(op, Operation):
+        return False
+    match op.name:
+        case "arith.constant":
+            return op.attributes["value"] in (0, 1)
+        case "arith.andi":
+            return any(_is_bit(operand) for operand in op.operands)
+        case "arith.xori":
+            return all(_is_bit(operand) for operand in op.operands)
+        case "arith.extui":
+            return scalar_type(op.operands[0].type).name == "i1"
+        case _:
+            return False
+
+
+@emits("ttng.wait_barrier")
+def wait_barrier(e: Emitter, op: Operation) -> None:
+    sync = e.unit.device.sync
+    e.settle_loads()
+    guarded = open_guard(e, op)
+    b = barrier(e, op.groups["barrier"][0])
+    phase_value = op.groups["phase"][0]
+    phase = e.scalar(phase_value)
+    if not _is_bit(phase_value):
+        phase = e.let(f"{phase} & 1", "p")
+    e.order()
+    begin = e.mark()
+    outer, inner = e.iteration()
+    with e.block(f"if {b}.phase == {phase}:"):
+        e.line(f"{b}.waiters.append(send); me.blocked = ('wait', {e.site()}, t, {outer}, {inner}, {b}, {phase})")
+        e.line("t = yield None")
+        e.line(f"t += {round(sync.mbarrier_wake)}")
+    with e.block("else:"):
+        e.line(f"t += {round(sync.mbarrier_try_wait)}")
+    e.record(begin=begin, slot=f"{b}.slot", phase=phase, cause=f"{b}.cause")
+    close_guard(e, guarded)
+
+
+@emits("ttng.arrive_barrier")
+def arrive_barrier(e: Emitter, op: Operation) -> None:
+    e.settle_loads()
+    guarded = open_guard(e, op)
+    b = barrier(e, op.groups["barrier"][0])
+    e.flush()
+    begin = e.mark()
+    costs.block_barrier(e)
+    e.charge(latency=e.unit.device.sync.mbarrier_arrive)
+    e.order()
+    row = e.row()
+    e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
+    count = op.attributes["count"]
+    if op.attributes.get("perThread"):
+        count *= e.threads
+    e.line(f"{b}.last_site = {e.site()}; {b}.last_time = t")
+    e.line(f"{b}.pending -= {count}")
+    e.line(f"if {b}.pending <= 0: {b}.settle(t, {row})")
+    close_guard(e, guarded)
+
+
+@emits("ttng.barrier_expect")
+def barrier_expect(e: Emitter, op: Operation) -> None:
+    guarded = open_guard(e, op)
+    b = barrier(e, op.groups["barrier"][0])
+    size = op.attributes["bytes"]
+    e.flush()
+    begin = e.mark()
+    e.charge(latency=e.unit.device.sync.mbarrier_expect)
+    e.order()
+    row = e.row()
+    e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
+    e.line(f"{b}.tx += {size}; {b}.pending -= 1; {b}.last_site = {e.site()}; {b}.last_time = t")
+    e.line(f"if {b}.pending <= 0: {b}.settle(t, {row})")
+    close_guard(e, guarded)
+
+
+# ---------------------------------------------------------------------- named barriers
+
+
+@emits("ttng.wait_barrier_named", "ttng.arrive_barrier_named")
+def named_barrier(e: Emitter, op: Operation) -> None:
+    sync = e.unit.device.sync
+    e.settle_loads()
+    number = e.scalar(op.groups["barrier"][0])
+    needed = e.scalar(op.groups["threads"][0])
+    waits = op.name == "ttng.wait_barrier_named"
+    e.flush()
+    begin = e.mark()
+    if not waits:
+        e.charge(latency=sync.named_arrive)
+    e.order()
+    b = e.let(f"cta.named_barrier({number})", "b")
+    e.line(f"{b}.last_site = {e.site()}; {b}.last_time = t")
+    if not waits:
+        row = e.row()
+        e.record(begin=begin, slot=number)
+        e.line(f"{b}.arrive(loop, t, {e.threads}, {needed}, {row})")
+        return
+    outer, inner = e.iteration()
+    with e.block(f"if not {b}.arrive(loop, t, {e.threads}, {needed}, -1):"):
+        e.line(f"{b}.waiters.append(send); me.blocked = ('named_wait', {e.site()}, t, {outer}, {inner}, {b}, {number})")
+        e.line("t = yield None")
+    e.line(f"t += {round(sync.named_barrier)}")
+    e.record(begin=begin, slot=number, cause=f"{b}.cause")
+
+
+# ---------------------------------------------------------------------- fences, clusters of one CTA, votes
+
+
+@emits("ttng.fence_async_shared")
+def fence_async_shared(e: Emitter, op: Operation) -> None:
+    _fence(e, e.unit.device.sync.fence_async_shared)
+
+
+@emits("ttng.fence")
+def fence(e: Emitter, op: Operation) -> None:
+    _fence(e, e.unit.device.sync.fence_gpu)
+
+
+def _fence(e: Emitter, cycles: float) -> None:
+    e.flush()
+    begin = e.mark()
+    e.line(f"t += {round(cycles)}")
+    e.record(begin=begin)
+
+
+@emits("ttng.fence_mbarrier_init_release_cluster")
+def fence_mbarrier_init(e: Emitter, op: Operation) -> None:
+    e.charge(latency=e.unit.device.sync.fence_async_shared)
+
+
+@emits("ttng.cluster_arrive", "ttng.cluster_wait", "ttng.cluster_barrier")
+def cluster_barrier(e: Emitter, op: Operation) -> None:
+    """A cluster of one CTA has nobody to wait for; larger clusters are refused at launch."""
+    e.charge(latency=e.unit.device.sync.named_barrier)
+
+
+@emits("ttng.cluster_size_1d")
+def cluster_size(e: Emitter, op: Operation) -> None:
+    e.result_scalar(op, "1")
+
+
+@emits("ttng.map_to_remote_buffer")
+def map_to_remote_buffer(e: Emitter, op: Operation) -> None:
+    source = op.groups["src"][0]
+    e.set(op.result, e.get(source))
+    if source in e.unit.arrays:
+        e.unit.arrays.add(op.result)
+
+
+@emits("ttng.vote_ballot_sync")
+def vote_ballot_sync(e: Emitter, op: Operation) -> None:
+    e.charge(slots=2, latency=e.unit.device.alu.shuffle_cycles)
+    if skip(e, op):
+        return
+    mask, flag = op.groups["mask"][0], op.groups["pred"][0]
+    if isinstance(op.result.type, TensorType):
+        e.result_dense(op, f"ballot({e.scalar(mask)}, {e.dense(flag)}, {e.warps})")
+    else:
+        e.result_scalar(op, f"({e.scalar(mask)} if {e.scalar(flag)} else 0)")
