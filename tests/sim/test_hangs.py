@@ -264,8 +264,7 @@ def test_too_few_threads_at_a_named_barrier():
 
 @triton.jit
 def shallow_ring(y_ptr, S: tl.constexpr, FIX: tl.constexpr):
-    full = tlx.alloc_barriers(S)
-    empty = tlx.alloc_barriers(S)
+    full, empty = tlx.alloc_barriers(S), tlx.alloc_barriers(S)
     with tlx.async_tasks():
         with tlx.async_task("default"):
             for n in range(S + 1):
@@ -285,6 +284,7 @@ def shallow_ring(y_ptr, S: tl.constexpr, FIX: tl.constexpr):
 
 
 def test_a_ring_that_is_too_shallow():
+    """The compiler drops the names of `full, empty = ...`; the source has them."""
     _, report = hang(shallow_ring, torch.zeros(1, dtype=torch.int32), S=3)
     first, second = report["waiters"]
     assert facts(first, "variable", "slot", "phase", "inner") == ("empty", 0, 0, 3)
@@ -310,6 +310,30 @@ def test_a_trace_of_a_hang_holds_what_came_before():
     (trace,) = recorder.trace.launches
     assert trace.hang == caught.value.report
     assert [trace.sites[site].kind for site in trace.events["site"]] == ["arrive"]
+
+
+@triton.jit
+def one_cta_in_five(y_ptr, FIX: tl.constexpr):
+    done = tlx.alloc_barriers(1)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tlx.barrier_wait(done[0], 0)
+            tl.store(y_ptr + tl.program_id(0), 1)
+        with tlx.async_task(num_warps=1):
+            if FIX or tl.program_id(0) % 5 != 3:
+                tlx.barrier_arrive(done[0])
+
+
+def test_a_cta_that_hangs_while_others_end():
+    y = torch.zeros(200, dtype=torch.int32)
+    run_kernel(one_cta_in_five, (200,), y, FIX=True)
+    assert y.sum() == 200
+    with pytest.raises(HangError) as caught:
+        run_kernel(one_cta_in_five, (200,), y, FIX=False, ctas=[])
+    cta = caught.value.report["cta"]
+    assert cta % 5 == 3
+    assert str(caught.value).startswith(f"kernel one_cta_in_five hangs in CTA {cta}: ")
+    assert facts(caught.value.report["waiters"][0], "variable", "outer", "inner") == ("done", -1, -1)
 
 
 @triton.jit

@@ -188,7 +188,7 @@ def float_to_int_scalar(value: float, source: str, bits: int, is_unsigned: bool)
 
 
 def as_unsigned(tensor: torch.Tensor) -> torch.Tensor:
-    """An int64 tensor with the unsigned reading of each element; 64-bit elements, which do not fit, stay as they are."""
+    """An int64 tensor with the unsigned reading of each element; 64-bit elements do not fit and stay as they are."""
     size = tensor.element_size()
     if tensor.dtype == torch.bool or size == 8:
         return tensor.long()

@@ -1,7 +1,7 @@
 """Which values a run has to compute.
 
-With values on, what reaches memory, control flow or a barrier. With values off, only what feeds control flow, addresses,
-barriers and scalar memory traffic, together with the shared memory and global memory that this is read from.
+With values on, what reaches memory, control flow or a barrier. With values off, only what feeds control flow,
+addresses, barriers and scalar memory traffic, together with the shared and global memory that this is read from.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import BarrierArray, Buffer, Program
-from tlxviz.ir.types import MemDescType, TensorDescType, TensorType
+from tlxviz.ir.types import MemDescType, PointerType, TensorDescType, TensorType, element_of
 
 _CONTROL = frozenset({"scf.if", "scf.for", "scf.while", "scf.condition", "cf.cond_br", "cf.br"})
 _TENSOR_DATA = {
@@ -80,7 +80,9 @@ class Liveness:
         self._definition: dict[Value, Operation] = {}
         self._writers: dict[int, list[Operation]] = {}
         self._stores: list[Operation] = []
-        self._reads_memory = False
+        self._values = values
+        self._read: set[Value | None] = set()
+        """Kernel arguments through which memory is read that has to be right; None for addresses from anywhere else."""
         operations = list(program.module.walk())
         for op in operations:
             self._index(op)
@@ -163,10 +165,12 @@ class Liveness:
 
     def _contents(self, op: Operation) -> None:
         """A live read makes what it reads live, and with it whatever writes that."""
-        if op.name == "tt.load" and not self._reads_memory:
-            self._reads_memory = True
-            for store in self._stores:
-                self._need(store.operands)
+        if op.name == "tt.load" and not self._values:
+            new = self._places(op.groups["ptr"][0]) - self._read
+            self._read |= new
+            for store in self._stores if new else ():
+                if not new.isdisjoint(self._places(store.groups["ptr"][0])):
+                    self._need(store.operands)
         source = op.operand("src") or op.operand("a")
         for value in (source, op.operand("b")):
             root = self.program.roots.get(value) if value is not None else None
@@ -179,9 +183,34 @@ class Liveness:
             for writer in self._writers.get(buffer, ()):
                 self._need(writer.operands)
 
+    def _places(self, pointer: Value) -> set[Value | None]:
+        """The kernel arguments that a pointer is made from; with None if it, or a part of it, comes from elsewhere."""
+        found: set[Value | None] = set()
+        seen: set[Value] = set()
+        work = [pointer]
+        while work:
+            value = work.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            origins = list(self._sources.get(value, ()))
+            op = self._definition.get(value)
+            if op is not None and op.name not in ("tt.load", "tt.int_to_ptr", "tt.call"):
+                origins += [operand for operand in op.operands if isinstance(element_of(operand.type), PointerType)]
+            if not origins:
+                found.add(value if op is None else None)
+            work += origins
+        return found
+
     def stores(self, op: Operation, values: bool) -> bool:
-        """Whether a `tt.store` has to write: always with values; else scalars, and all where the kernel reads memory back."""
-        return values or self._reads_memory or not any(isinstance(value.type, TensorType) for value in op.operands)
+        """Whether a `tt.store` has to write.
+
+        With values always. Without, if it stores a scalar, or if it writes through an argument from which something is
+        read that has to be right: two arguments are taken not to overlap.
+        """
+        if values or not any(isinstance(value.type, TensorType) for value in op.operands):
+            return True
+        return not self._read.isdisjoint(self._places(op.groups["ptr"][0]))
 
 
 def _passes_through(op: Operation) -> bool:
@@ -241,12 +270,15 @@ def flows(op: Operation) -> Iterator[tuple[Value, Value]]:
 
 def branchflows(op: Operation) -> Iterator[tuple[Value, Value]]:
     """(block argument, operand) pairs of a `cf` branch."""
-    assert op.block is not None and op.block.region is not None
+    assert op.block is not None
+    assert op.block.region is not None
     blocks = {block.label: block for block in op.block.region.blocks}
     labels = op.attributes["successors"]
-    lists = [op.groups.get("true_args", ()), op.groups.get("false_args", ())] if op.name == "cf.cond_br" else [
-        op.groups.get("args", op.operands)
-    ]
+    lists = (
+        [op.groups.get("true_args", ()), op.groups.get("false_args", ())]
+        if op.name == "cf.cond_br"
+        else [op.groups.get("args", op.operands)]
+    )
     for label, values in zip(labels, lists, strict=True):
         yield from zip(blocks[label].arguments, values, strict=True)
 

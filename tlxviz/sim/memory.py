@@ -1,6 +1,7 @@
 """Global memory: pointers as (flat tensor, element offset), tiles of it, and TMA descriptors.
 
-A tile whose index has nothing but strides for its parts (see `parts`) is a strided view of memory: no index is ever computed.
+A tile whose index has nothing but strides for its parts (see `parts`) is a strided view of memory: no index is ever
+computed.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ def _box(mask: Sequence[MaskPart], shape: Sequence[int]) -> list[tuple[int, int]
 def _out_of_bounds(what: str, base: torch.Tensor, low: int, high: int) -> MemoryAccessError:
     name = str(base.dtype).removeprefix("torch.")
     return MemoryAccessError(
-        f"{what} of {name} elements {low} to {high} of an allocation that has {base.numel()}: mask the access or mend the offsets"
+        f"{what} of {name} elements {low} to {high} of an allocation that has {base.numel()}: "
+        "mask the access or mend the offsets"
     )
 
 
@@ -126,7 +128,11 @@ def store_tile(
     box = None
     if strides is not None and not isinstance(mask, torch.Tensor):
         box = [(0, size) for size in shape] if mask is None else _box(mask, shape)
-    if strides is None or box is None or any(stride == 0 and size > 1 for stride, size in zip(strides, shape, strict=True)):
+    if (
+        strides is None
+        or box is None
+        or any(stride == 0 and size > 1 for stride, size in zip(strides, shape, strict=True))
+    ):
         dense = mask_tensor(mask, shape) if mask is not None and not isinstance(mask, torch.Tensor) else mask
         store_dense(base, indices(offset, parts, shape), value, dense)
         return
@@ -158,7 +164,11 @@ def load_dense(base: torch.Tensor, offsets: torch.Tensor, mask: torch.Tensor | N
     if bool(mask.any()):
         _checked("load", base, safe)
     else:
-        return other.clone() if isinstance(other, torch.Tensor) else torch.full(offsets.shape, other or 0, dtype=base.dtype)
+        return (
+            other.clone()
+            if isinstance(other, torch.Tensor)
+            else torch.full(offsets.shape, other or 0, dtype=base.dtype)
+        )
     loaded = base[safe]
     filler = other if isinstance(other, torch.Tensor) else torch.tensor(other or 0, dtype=base.dtype)
     return torch.where(mask, loaded, filler)
@@ -195,7 +205,9 @@ class AddressSpace:
     """The allocations that a launch can reach, for pointers that travel as integers."""
 
     def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
-        storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage() for tensor in tensors if tensor.numel()}
+        storages = {
+            tensor.untyped_storage().data_ptr(): tensor.untyped_storage() for tensor in tensors if tensor.numel()
+        }
         self._starts = sorted(storages)
         self._storages = [storages[start] for start in self._starts]
 
@@ -228,7 +240,9 @@ def bitcast_pointer(base: torch.Tensor, offset: int, dtype: torch.dtype) -> tupl
     return other, offset * base.element_size() // dtype.itemsize
 
 
-def bitcast_pointers(base: torch.Tensor, offsets: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+def bitcast_pointers(
+    base: torch.Tensor, offsets: torch.Tensor, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Pointers to the same places with another pointee."""
     other, _ = bitcast_pointer(base, 0, dtype)
     return other, torch.div(offsets * base.element_size(), dtype.itemsize, rounding_mode="floor")

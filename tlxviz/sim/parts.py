@@ -1,7 +1,7 @@
 """Index tensors and masks as one part per dimension.
 
-An index tensor is kept as what it nearly always is: an offset plus one part per dimension, `x[i, j] = offset + f(i) + g(j)`.
-A part is None (constant along the dimension), an int (the stride along it) or a 1-D tensor. Masks likewise: a part is None, a
+An index tensor is kept as what it nearly always is: an offset plus one part per dimension, `offset + f(i) + g(j)`. A part
+is None (constant along the dimension), an int (the stride along it) or a 1-D tensor. Masks likewise: a part is None, a
 (low, high) pair or a 1-D bool tensor.
 """
 
@@ -116,10 +116,14 @@ def narrow_index(offset: int, parts: Sequence[Part], shape: Sequence[int]) -> tu
             vector = _vector(offset, parts[at], shape[at], 32)
             return 0, [vector if i == at else None for i in range(len(parts))]
         if not retry:
-            parts = [_vector(0, part, size, 32) if part is not None else None for part, size in zip(parts, shape, strict=True)]
+            parts = [
+                _vector(0, part, size, 32) if part is not None else None
+                for part, size in zip(parts, shape, strict=True)
+            ]
             offset = wrap(offset, 32)
     raise SimulationError(
-        f"index arithmetic in 32 bits reaches {low if low < -(1 << 31) else high} and wraps: widen an operand to int64 first"
+        f"index arithmetic in 32 bits reaches {low if low < -(1 << 31) else high} and wraps: "
+        "widen an operand to int64 first"
     )
 
 

@@ -11,7 +11,7 @@ import torch
 
 from tlxviz import __version__
 from tlxviz.devices.model import Device
-from tlxviz.ir import load_program
+from tlxviz.ir import load_program, name_from_source
 from tlxviz.ir.program import Program
 from tlxviz.sim.compiler import CompiledKernel, compile_program
 from tlxviz.sim.dispatch import Dispatcher, Outcome, talks
@@ -93,7 +93,7 @@ class SimulatedRecorder:
             HangError: the kernel never ends; the trace holds what it did until then, and the report.
             SimulationError: the kernel does what the simulator, or a GPU, refuses.
         """
-        program = self._program(launch.ttgir, launch.kernel)
+        program = self._program(launch)
         wanted = self._wanted(launch.kernel)
         per_sm = check_launch(program, launch.metadata, launch.grid, self._device)
         total = launch.grid[0] * launch.grid[1] * launch.grid[2]
@@ -165,10 +165,11 @@ class SimulatedRecorder:
         columns |= {position * width // _SAMPLES for position in range(_SAMPLES)} if total <= sms else set()
         return [number for number in range(total) if number % sms in columns]
 
-    def _program(self, ttgir: str, name: str) -> Program:
-        found = self._programs.get(ttgir)
+    def _program(self, launch: CaughtLaunch) -> Program:
+        found = self._programs.get(launch.ttgir)
         if found is None:
-            found = self._programs[ttgir] = load_program(ttgir, f"<TTGIR of {name}>")
+            found = self._programs[launch.ttgir] = load_program(launch.ttgir, f"<TTGIR of {launch.kernel}>")
+            name_from_source(found, launch.source, launch.source_file, launch.source_line)
         return found
 
     def _kernel(self, ttgir: str, program: Program, *, traced: bool) -> CompiledKernel:

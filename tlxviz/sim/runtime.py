@@ -204,7 +204,7 @@ def _by_numpy(function: Callable[..., Any], a: torch.Tensor, b: torch.Tensor) ->
 
 
 def _shift(a: Any, b: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
-    """Both operands, which shifts are by the width or more, and the width; the host masks such a shift, a GPU does not."""
+    """Both operands, which shifts are by the width or more (the host masks those, a GPU does not), and the width."""
     a, b = _both(a, b)
     bits = 8 * a.element_size()
     return a, b, (b < 0) | (b >= bits), bits
@@ -284,7 +284,8 @@ def fma(a: torch.Tensor, b: Any, c: Any) -> torch.Tensor:
 
 def scalar_fma(a: float, b: float, c: float, dtype: torch.dtype) -> float:
     """a * b + c with one rounding."""
-    return ptx_rounding.fma(*(torch.tensor(number, dtype=dtype) for number in (a, b, c))).item()
+    x, y, z = (torch.tensor(number, dtype=dtype) for number in (a, b, c))
+    return ptx_rounding.fma(x, y, z).item()
 
 
 def multiply_high(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -296,8 +297,10 @@ def multiply_high(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         other = a0 * b1 + (middle & low)
         return a1 * b1 + ((middle >> 32) & low) + ((other >> 32) & low)
     product = as_unsigned(a) * as_unsigned(b)
-    return tensor_shrui(product, 32, torch.int64).to(a.dtype) if a.element_size() == 4 else (
-        (product >> (8 * a.element_size())).to(a.dtype)
+    return (
+        tensor_shrui(product, 32, torch.int64).to(a.dtype)
+        if a.element_size() == 4
+        else ((product >> (8 * a.element_size())).to(a.dtype))
     )
 
 
@@ -352,12 +355,14 @@ def scan_by(combine: Combine, sources: Sequence[torch.Tensor], axis: int, revers
 
 
 def map_by(function: Combine, sources: Sequence[torch.Tensor], pack: int, results: int) -> tuple[torch.Tensor, ...]:
-    """`tt.map_elementwise`: the function takes `pack` consecutive elements of each source and gives as many of each result."""
+    """`tt.map_elementwise`: the function takes `pack` neighbours of each source and gives as many of each result."""
     shape = sources[0].shape
     lanes = [source.reshape(-1, pack)[:, lane] for source in sources for lane in range(pack)]
     found = function(*lanes)
     columns = [found[number * pack : (number + 1) * pack] for number in range(results)]
-    return tuple(torch.stack([column.expand(lanes[0].shape) for column in group], -1).reshape(shape) for group in columns)
+    return tuple(
+        torch.stack([column.expand(lanes[0].shape) for column in group], -1).reshape(shape) for group in columns
+    )
 
 
 def map_numbers(
@@ -412,7 +417,9 @@ def land_load(cycle: int, arrival: tuple[Barrier, int, int, memory.TileDescripto
         barrier.flip(cycle, cause)
 
 
-def land_tile(cycle: int, arrival: tuple[Barrier, int, int, memory.TileDescriptor, tuple[int, ...], SharedView]) -> None:
+def land_tile(
+    cycle: int, arrival: tuple[Barrier, int, int, memory.TileDescriptor, tuple[int, ...], SharedView]
+) -> None:
     """A TMA load has arrived in a slot that nothing else writes."""
     barrier, size, cause, descriptor, at, view = arrival
     view.receive(descriptor, at)
@@ -466,7 +473,9 @@ def find_descriptor(cta: Cta, base: torch.Tensor, offset: int, block: tuple[int,
     """The descriptor that was made at a place in memory."""
     found = cta.tensormaps.get((base.data_ptr(), offset))
     if found is None:
-        raise MemoryAccessError("a TMA descriptor is used where none was made: make_tensor_descriptor has to come first")
+        raise MemoryAccessError(
+            "a TMA descriptor is used where none was made: make_tensor_descriptor has to come first"
+        )
     return memory.TileDescriptor(found.base, found.offset, found.shape, found.strides, block, found.padding)
 
 
@@ -495,7 +504,9 @@ def cas_dense(base: torch.Tensor, offsets: torch.Tensor, compare: torch.Tensor, 
     return torch.stack(found).view(shape)
 
 
-def resolve_tensor(space: memory.AddressSpace, addresses: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+def resolve_tensor(
+    space: memory.AddressSpace, addresses: torch.Tensor, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor]:
     """A tensor of addresses as offsets into the one allocation they belong to."""
     base, offset = space.resolve(int(addresses.min()), dtype)
     start = int(addresses.min()) - offset * dtype.itemsize
@@ -505,19 +516,34 @@ def resolve_tensor(space: memory.AddressSpace, addresses: torch.Tensor, dtype: t
 # ---------------------------------------------------------------------- the rest
 
 
-def device_print(pid: Sequence[int], prefix: str, values: Sequence[Any]) -> None:
-    """`tl.device_print`: a line per element, as on a GPU."""
+def device_print(pid: Sequence[int], prefix: str, values: Sequence[Any], hexadecimal: Sequence[int]) -> None:
+    """`tl.device_print`: a line per element, as on a GPU.
+
+    Args:
+        pid: The program.
+        prefix: Text in front of each value; Triton puts the blanks around it.
+        values: Tensors and numbers.
+        hexadecimal: For each value the digits to print it with in base 16, or 0 for base 10.
+    """
     place = ", ".join(map(str, pid))
     if not values:
         print(f"pid ({place}){prefix}")
-    for number, value in enumerate(values):
-        operand = f" (operand {number})" if len(values) > 1 else ""
+    for number, (value, digits) in enumerate(zip(values, hexadecimal, strict=True)):
+        operand = f"(operand {number}) " if len(values) > 1 else ""
         if not isinstance(value, torch.Tensor):
-            print(f"pid ({place}) idx (){prefix}{operand} {value}")
+            print(f"pid ({place}) idx (){prefix}{operand}{_printed(value, digits)}")
             continue
+        widths = [len(str(size - 1)) for size in value.shape]
         for index, item in enumerate(value.reshape(-1).tolist()):
-            where = ", ".join(str(int(i)) for i in torch.unravel_index(torch.tensor(index), value.shape))
-            print(f"pid ({place}) idx ({where}){prefix}{operand} {item}")
+            found = (int(i) for i in torch.unravel_index(torch.tensor(index), value.shape))
+            where = ", ".join(f"{i:{width}}" for i, width in zip(found, widths, strict=True))
+            print(f"pid ({place}) idx ({where}){prefix}{operand}{_printed(item, digits)}")
+
+
+def _printed(item: float, digits: int) -> str:
+    if isinstance(item, float):
+        return f"{item:f}"
+    return f"0x{int(item) & ((1 << (4 * digits)) - 1):0{digits}x}" if digits else str(int(item))
 
 
 def device_assert(pid: Sequence[int], condition: Any, message: str) -> None:
@@ -534,23 +560,21 @@ def runaway(cycle: int) -> None:
     )
 
 
+_OF_TORCH = """full full_like where maximum minimum fmax fmin amax amin isnan stack mm addmm matmul tensor exp2 exp log2 log
+    log10 log1p expm1 sqrt rsqrt sin cos tan tanh erf atan floor ceil trunc round abs fmod concatenate"""
+_OF_PARTS = "indices mask_tensor add_parts rem_part div_part compare_part and_parts where_part narrow_index first_of"
+_OF_MEMORY = """load_tile copy_tile store_tile load_dense store_dense load_scalar store_scalar address_of bitcast_pointer
+    bitcast_pointers select_pointers TileDescriptor combine atomic_dense"""
+"""Functions of other modules that generated code calls."""
+
+
 def namespace() -> dict[str, Any]:
     """Globals that all generated code starts from."""
     names: dict[str, Any] = {
         name: value for name, value in globals().items() if callable(value) and not name.startswith("_")
     }
-    for name in (
-        "full full_like where maximum minimum fmax fmin amax amin isnan stack mm addmm matmul tensor exp2 exp log2 log log10 log1p expm1 "
-        "sqrt rsqrt sin cos tan tanh erf atan floor ceil trunc round abs fmod concatenate"
-    ).split():
-        names[name] = getattr(torch, name)
-    for name in "indices mask_tensor add_parts rem_part div_part compare_part and_parts where_part narrow_index first_of".split():
-        names[name] = getattr(parts, name)
-    for name in (
-        "load_tile copy_tile store_tile load_dense store_dense load_scalar store_scalar address_of bitcast_pointer "
-        "bitcast_pointers select_pointers TileDescriptor combine atomic_dense"
-    ).split():
-        names[name] = getattr(memory, name)
+    for source, listed in ((torch, _OF_TORCH), (parts, _OF_PARTS), (memory, _OF_MEMORY)):
+        names |= {name: getattr(source, name) for name in listed.split()}
     names |= {
         "wrap": wrap,
         "unsigned": unsigned,

@@ -135,9 +135,7 @@ def test_float_to_integer_truncates_and_saturates(before: str, after: str, form:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    ("after", "before"), list(itertools.combinations(["f16", "f32", "f64"], 2)) + [("bf16", "f32")]
-)
+@pytest.mark.parametrize(("after", "before"), [*itertools.combinations(["f16", "f32", "f64"], 2), ("bf16", "f32")])
 @executes("arith.truncf", "arith.extf")
 def test_float_widths(before: str, after: str, form: str):
     for x in firsts(floats(before), form):

@@ -283,7 +283,7 @@ def moved(pointer, by):
 @triton.jit(noinline=True)
 def stored(out, value, n):
     i = tl.arange(0, 64)
-    for k in range(n):
+    for _ in range(n):
         tl.store(out + i, i + value)
         out += 64
 
@@ -309,7 +309,7 @@ def test_functions_that_are_not_inlined(p: int):
 
 
 CALL = (
-    """tt.func private @twice(%x: INTS, %p: PTRS, %q: PTR, %unused: PTR) -> (INTS, PTRS, PTR) attributes {noinline = true} {
+    """tt.func private @twice(%x: INTS, %p: PTRS, %q: PTR, %no: PTR) -> (INTS, PTRS, PTR) attributes {noinline = true} {
     %y = arith.addi %x, %x : INTS
     %c = arith.constant dense<32> : INTS
     %c32 = arith.constant 32 : i32

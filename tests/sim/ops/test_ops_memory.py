@@ -22,7 +22,17 @@ def copy_2d(src, dst, rows, cols, stride_r, stride_c, out_r, out_c, other, M: tl
 
 
 @pytest.mark.parametrize("dtype", list(TORCH.values()), ids=list(TORCH))
-@executes("tt.load", "tt.store", "tt.addptr", "tt.splat", "tt.broadcast", "tt.expand_dims", "arith.cmpi", "arith.andi")
+@executes(
+    "tt.make_range",
+    "tt.load",
+    "tt.store",
+    "tt.addptr",
+    "tt.splat",
+    "tt.broadcast",
+    "tt.expand_dims",
+    "arith.cmpi",
+    "arith.andi",
+)
 def test_boxes_of_every_type(dtype: torch.dtype):
     src = (torch.randn(50, 40) * 20).to(dtype)
     dst = torch.zeros(64, 64).to(dtype)

@@ -45,25 +45,25 @@ def test_the_first_thread_speaks():
 
 @triton.jit
 def printing(x, n):
-    i = tl.arange(0, 4)
+    i = tl.arange(0, 16)
     tl.device_print("values", tl.load(x + i), i)
     tl.device_print("number", n)
+    tl.device_print("in hex", i - 1, hex=True)
     tl.device_print("pointer", x)
     tl.device_print("alone")
 
 
 @executes("tt.print")
 def test_prints(capsys: pytest.CaptureFixture[str]):
-    x = torch.arange(4) * 1.5
+    x = torch.arange(16) * 1.5
     run_kernel(printing, (1,), x, 7)
     lines = capsys.readouterr().out.splitlines()
-    assert [line for line in lines if "values" in line and "operand 0" in line] == [
-        f"pid (0, 0, 0) idx ({i}) values: (operand 0) {i * 1.5}" for i in range(4)
-    ]
-    assert [line.split()[-1] for line in lines if "operand 1" in line] == ["0", "1", "2", "3"]
-    assert "pid (0, 0, 0) idx () number: 7" in lines
-    assert f"pid (0, 0, 0) idx () pointer: {x.data_ptr()}" in lines
-    assert any("alone" in line for line in lines)
+    wanted = [f"pid (0, 0, 0) idx ({i:2}) values: (operand 0) {i * 1.5:f}" for i in range(16)]
+    wanted += [f"pid (0, 0, 0) idx ({i:2}) values: (operand 1) {i}" for i in range(16)]
+    wanted += ["pid (0, 0, 0) idx () number: 7", "pid (0, 0, 0) idx ( 0) in hex: 0xffffffff"]
+    wanted += [f"pid (0, 0, 0) idx ({i:2}) in hex: 0x{i - 1:08x}" for i in range(1, 16)]
+    wanted += [f"pid (0, 0, 0) idx () pointer: 0x{x.data_ptr():016x}", "pid (0, 0, 0) alone"]
+    assert [line.rstrip() for line in lines] == [line.rstrip() for line in wanted]
 
 
 @triton.jit
@@ -168,3 +168,27 @@ def test_softmax_and_other_float_functions():
     torch.testing.assert_close(out[2, :n], second, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(out[3, :n], b.erf() + (2 + b).log() - b / 3 + (2 + b).sqrt(), rtol=1e-5, atol=1e-5)
     assert bool((out[:, n:] == 0).all())
+
+
+@triton.jit
+def random_numbers(out, seed, N: tl.constexpr):
+    i = tl.program_id(0) * N + tl.arange(0, N)
+    tl.store(out + i, tl.randint(seed, i))
+
+
+def philox(seed: int, counter: int) -> int:
+    """The first number of Philox 4x32 with ten rounds."""
+    mask = 0xFFFFFFFF
+    c, k = [counter, 0, 0, 0], [seed & mask, seed >> 32]
+    for _ in range(10):
+        a, b = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
+        c = [b >> 32 ^ c[1] ^ k[0], b & mask, a >> 32 ^ c[3] ^ k[1], a & mask]
+        k = [(k[0] + 0x9E3779B9) & mask, (k[1] + 0xBB67AE85) & mask]
+    return c[0]
+
+
+@executes("tt.mulhiui", "arith.xori", "arith.muli")
+def test_random_numbers():
+    out = torch.zeros(256, dtype=torch.int64)
+    run_kernel(random_numbers, (2,), out, 0x1234567, N=128)
+    assert (out & 0xFFFFFFFF).tolist() == [philox(0x1234567, i) for i in range(256)]

@@ -37,7 +37,7 @@ def reshaping(src, out, M: tl.constexpr, N: tl.constexpr):
     tl.store(out + 9 * M * N + N, first - second)
 
 
-@executes("tt.reshape", "tt.trans", "tt.split", "tt.join", "tt.cat")
+@executes("ttg.convert_layout", "tt.reshape", "tt.trans", "tt.split", "tt.join", "tt.cat")
 def test_shapes():
     src, out = torch.randn(M, N), torch.zeros(10, M * N)
     run_kernel(reshaping, (1,), src, out, M=M, N=N)

@@ -13,13 +13,13 @@ from tlxviz.sim.dtypes import TORCH
 from tlxviz.sim.emitter import Emitter, emits, parts_code
 from tlxviz.sim.representation import (
     Dense,
+    DensePointers,
     Held,
     Index,
     Mask,
     Part,
     Pointer,
     Pointers,
-    DensePointers,
     Scalar,
     Uniform,
 )
@@ -96,9 +96,7 @@ def rounded(code: str, type_: ScalarType) -> str:
 
 def skip(e: Emitter, op: Operation) -> bool:
     """Whether nothing needs the results: then only the cost remains."""
-    if any(e.alive(result) for result in op.results):
-        return False
-    return True
+    return not any(e.alive(result) for result in op.results)
 
 
 def uniform(e: Emitter, value: Value) -> str | None:
@@ -172,9 +170,7 @@ def _index_binary(e: Emitter, op: Operation, symbol: str) -> Held | None:
     shape = e.shape(op.result)
     match left, symbol, right:
         case Index(x, p), "+" | "-", Index(y, q):
-            parts = tuple(
-                add_index_parts(e, a, b, size, symbol) for a, b, size in zip(p, q, shape, strict=True)
-            )
+            parts = tuple(add_index_parts(e, a, b, size, symbol) for a, b, size in zip(p, q, shape, strict=True))
             return Index(e.let(f"{x} {symbol} {y}"), parts)
         case Index(x, p), "+" | "-", Uniform(y):
             return Index(e.let(f"{x} {symbol} {y}"), p)
@@ -268,7 +264,9 @@ def division(e: Emitter, op: Operation) -> None:
     if a is not None and b is not None:
         if b.isdigit() and b != "0":
             x = e.let(a)
-            code = f"{x} // {b} if {x} >= 0 else -(-{x} // {b})" if divide else f"{x} % {b} if {x} >= 0 else -(-{x} % {b})"
+            code = (
+                f"{x} // {b} if {x} >= 0 else -(-{x} // {b})" if divide else f"{x} % {b} if {x} >= 0 else -(-{x} % {b})"
+            )
         else:
             code = f"scalar_divsi({a}, {b}, {scalar_type(left.type).bits})" if divide else f"truncating_rem({a}, {b})"
         finish_uniform(e, op, code)
@@ -287,7 +285,9 @@ def division(e: Emitter, op: Operation) -> None:
     e.result_dense(op, f"{'divide' if divide else 'remainder'}_int({operand_code(e, left)}, {operand_code(e, right)})")
 
 
-@emits("arith.divui", "arith.remui", "arith.shrui", "arith.shrsi", "arith.ceildivsi", "arith.ceildivui", "arith.floordivsi")
+@emits(
+    "arith.divui", "arith.remui", "arith.shrui", "arith.shrsi", "arith.ceildivsi", "arith.ceildivui", "arith.floordivsi"
+)
 def unsigned_division(e: Emitter, op: Operation) -> None:
     costs.issue(e, op.result.type, 1.0 if "shr" in op.name else 8.0)
     if skip(e, op):
@@ -607,7 +607,9 @@ def extui(e: Emitter, op: Operation) -> None:
         e.set(op.result, held)
         return
     wide = e.dtype(scalar_type(op.result.type))
-    e.result_dense(op, f"as_unsigned({e.dense(source)}).to({wide})" if type_.name != "i1" else f"{e.dense(source)}.to({wide})")
+    e.result_dense(
+        op, f"as_unsigned({e.dense(source)}).to({wide})" if type_.name != "i1" else f"{e.dense(source)}.to({wide})"
+    )
 
 
 @emits("arith.trunci")
@@ -705,7 +707,10 @@ def bitcast(e: Emitter, op: Operation) -> None:
             assert isinstance(before, PointerType)
             assert isinstance(after, PointerType)
             if bytes_of(before.pointee) == bytes_of(after.pointee):
-                e.set(op.result, replace(held, base=e.let(f"bitcast_pointer({held.base}, 0, {e.dtype(after.pointee)})[0]")))
+                e.set(
+                    op.result,
+                    replace(held, base=e.let(f"bitcast_pointer({held.base}, 0, {e.dtype(after.pointee)})[0]")),
+                )
                 return
             base, offsets = e.convert(held, DensePointers("", ""), source.type)
             x, y = e.fresh(), e.fresh()

@@ -26,7 +26,9 @@ def passed(e: Emitter, values: Sequence[Value]) -> list[str]:
     expressions: list[str] = []
     for value in values:
         held, wanted = e.get(value), plain(value)
-        expressions += ["None"] * len(codes(wanted)) if isinstance(held, Absent) else e.convert(held, wanted, value.type)
+        expressions += (
+            ["None"] * len(codes(wanted)) if isinstance(held, Absent) else e.convert(held, wanted, value.type)
+        )
     return expressions
 
 

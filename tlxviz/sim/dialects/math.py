@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tlxviz.ir.operation import Operation
 from tlxviz.sim import costs
-from tlxviz.sim.dialects.arith import finish_uniform, operand_code, rounded, scalar_type, skip, uniform
+from tlxviz.sim.dialects.arith import finish_uniform, operand_code, scalar_type, skip, uniform
 from tlxviz.sim.emitter import Emitter, emits
 
 

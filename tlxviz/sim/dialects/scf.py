@@ -11,7 +11,10 @@ from tlxviz.sim.representation import Absent, Held, Scalar, codes, rebuild, shap
 
 def start(e: Emitter, initial: Sequence[Value], arguments: Sequence[Value]) -> list[Held]:
     """Representations to try first for loop-carried values: those of the initial values."""
-    return [shape_of(e.get(value)) if e.alive(argument) else Absent() for value, argument in zip(initial, arguments, strict=True)]
+    return [
+        shape_of(e.get(value)) if e.alive(argument) else Absent()
+        for value, argument in zip(initial, arguments, strict=True)
+    ]
 
 
 class Attempt:
@@ -58,7 +61,13 @@ def emit_for(e: Emitter, op: Operation) -> None:
     while True:
         attempt = Attempt(e)
         carried = [e.variables(shape, "c") for shape in shapes]
-        targets, sources = _conversions(e, carried, [e.get(v) if not isinstance(s, Absent) else Absent() for v, s in zip(initial, shapes, strict=True)], shapes, initial)
+        targets, sources = _conversions(
+            e,
+            carried,
+            [e.get(v) if not isinstance(s, Absent) else Absent() for v, s in zip(initial, shapes, strict=True)],
+            shapes,
+            initial,
+        )
         e.assign(targets, sources)
         counter = _enter_loop(e, _has_sites(e, op))
         name = e.fresh("k")
@@ -123,7 +132,13 @@ def emit_while(e: Emitter, op: Operation) -> None:
     while True:
         attempt = Attempt(e)
         carried = [e.variables(shape, "c") for shape in shapes]
-        targets, sources = _conversions(e, carried, [e.get(v) if not isinstance(s, Absent) else Absent() for v, s in zip(initial, shapes, strict=True)], shapes, initial)
+        targets, sources = _conversions(
+            e,
+            carried,
+            [e.get(v) if not isinstance(s, Absent) else Absent() for v, s in zip(initial, shapes, strict=True)],
+            shapes,
+            initial,
+        )
         e.assign(targets, sources)
         counter = _enter_loop(e, _has_sites(e, op))
         with e.block("while True:"):

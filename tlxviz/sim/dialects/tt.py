@@ -149,7 +149,11 @@ def broadcast(e: Emitter, op: Operation) -> None:
     parts, masks = _parts(held)
     spread = tuple(None if a == 1 and b != 1 else part for part, a, b in zip(parts, before, after, strict=False))
     # the one element of a vector is part of the offset; that of a stride is 0
-    single = [part.code for part, a, b in zip(parts, before, after, strict=False) if part and not part.stride and a == 1 and b != 1]
+    single = [
+        part.code
+        for part, a, b in zip(parts, before, after, strict=False)
+        if part and not part.stride and a == 1 and b != 1
+    ]
     if single and isinstance(held, (Index, Pointers)):
         held = replace(held, offset=e.let(f"{held.offset} + {' + '.join(f'first_of({code})' for code in single)}"))
     if any(part is not None and a == 1 and b != 1 for part, a, b in zip(masks, before, after, strict=False)):
@@ -182,7 +186,9 @@ def rearrange(e: Emitter, op: Operation) -> None:
     if op.name == "tt.trans":
         order = tuple(op.attributes["order"])
         parts, masks = _parts(held)
-        moved = _reshaped(held, tuple(parts[i] for i in order) if parts else (), tuple(masks[i] for i in order) if masks else ())
+        moved = _reshaped(
+            held, tuple(parts[i] for i in order) if parts else (), tuple(masks[i] for i in order) if masks else ()
+        )
         if moved is not None:
             e.set(op.result, moved)
             return
@@ -252,7 +258,10 @@ def histogram(e: Emitter, op: Operation) -> None:
     costs.shared_traffic(e, op.operands[0].type, 2.0)
     if not skip(e, op):
         bins = e.shape(op.result)[0]
-        e.result_dense(op, f"histogram({', '.join(e.dense(v) for v in op.operands)}, bins={bins}).to({e.dtype(scalar_type(op.result.type))})")
+        e.result_dense(
+            op,
+            f"histogram({', '.join(map(e.dense, op.operands))}, bins={bins}).to({e.dtype(scalar_type(op.result.type))})",
+        )
 
 
 # ---------------------------------------------------------------------- pointers
@@ -278,7 +287,7 @@ def addptr(e: Emitter, op: Operation) -> None:
             move, more = by.offset, by.parts
             added = tuple(add_index_parts(e, a, b, size) for a, b, size in zip(parts, more, shape, strict=True))
             e.set(op.result, Pointers(base, e.let(start if move == "0" else f"{start} + {move}"), added))
-        case (Pointers(base, _, _) | DensePointers(base, _)), _:
+        case ((Pointers(base, _, _) | DensePointers(base, _)), _):
             dense = e.convert(held, DensePointers("", ""), pointer.type)[1]
             code = uniform(e, offset)
             if code is None:
@@ -399,7 +408,8 @@ def load(e: Emitter, op: Operation) -> None:
             shape = e.shape(pointer)
             e.result_dense(
                 op,
-                f"load_tile({base}, {offset}, {parts_code(parts)}, {shape}, {mask_code(e, mask)}, {filler_code(e, other)})",
+                f"load_tile({base}, {offset}, {parts_code(parts)}, {shape}, {mask_code(e, mask)}, "
+                f"{filler_code(e, other)})",
             )
         case DensePointers(base, offsets):
             dense = "None" if mask is None else e.dense(mask)
@@ -430,7 +440,8 @@ def store(e: Emitter, op: Operation) -> None:
         case Pointers(base, offset, parts):
             shape = e.shape(pointer)
             e.line(
-                f"store_tile({base}, {offset}, {parts_code(parts)}, {shape}, {filler_code(e, value)}, {mask_code(e, mask)})"
+                f"store_tile({base}, {offset}, {parts_code(parts)}, {shape}, {filler_code(e, value)}, "
+                f"{mask_code(e, mask)})"
             )
         case DensePointers(base, offsets):
             dense = "None" if mask is None else e.dense(mask)
@@ -609,7 +620,10 @@ def emit_print(e: Emitter, op: Operation) -> None:
     if not e.values:
         return
     values = [_printed(e, value) for value in op.operands]
-    e.line(f"device_print(cta.pid, {str(op.attributes.get('prefix', ''))!r}, {tuple_code(values)})")
+    in_hex = bool(op.attributes.get("hex", False))
+    digits = [16 if is_pointer(v.type) else max(1, scalar_type(v.type).bits // 4) if in_hex else 0 for v in op.operands]
+    prefix = str(op.attributes.get("prefix", ""))
+    e.line(f"device_print(cta.pid, {prefix!r}, {tuple_code(values)}, {tuple_code(digits)})")
 
 
 def _printed(e: Emitter, value: Value) -> str:
@@ -651,7 +665,7 @@ def inline_asm(e: Emitter, op: Operation) -> None:
         held = e.get(value)
         operands.append(f"address_of({held.base}, {held.offset})" if isinstance(held, Pointer) else e.dense(value))
     found = [e.fresh() for _ in op.results]
-    e.line(f"environment.begin(cta, me, t)" if e.timed else "pass")
+    e.line("environment.begin(cta, me, t)" if e.timed else "pass")
     target = f"{', '.join(found)}{',' if len(found) == 1 else ''} = " if found else ""
     e.line(f"{target}{program}.run({tuple_code(operands)}, environment)")
     if not pure and e.timed:
@@ -686,7 +700,9 @@ def extern_elementwise(e: Emitter, op: Operation) -> None:
     name = e.constant(extern_function(str(op.attributes["symbol"])))
     dtype = e.dtype(scalar_type(op.result.type))
     if all(uniform(e, value) is not None for value in op.operands):
-        arguments = ", ".join(f"tensor({uniform(e, value)}, dtype={e.dtype(scalar_type(value.type))})" for value in op.operands)
+        arguments = ", ".join(
+            f"tensor({uniform(e, value)}, dtype={e.dtype(scalar_type(value.type))})" for value in op.operands
+        )
         finish_uniform(e, op, f"{name}({arguments}).to({dtype}).item()")
         return
     e.result_dense(op, f"{name}({', '.join(e.dense(value) for value in op.operands)}).to({dtype})")
