@@ -58,8 +58,14 @@ def main() -> None:
         cycles = simulated(entry)
         error = cycles / entry["cycles"] - 1
         errors.append(abs(error))
-        problem = f"S {entry['s']}" if "s" in entry else f"{entry['m']} x {entry['n']} x {entry['k']}, {entry['stages']} stages"
-        print(f"| {entry['kernel']} | {problem} | {entry['cycles']:,} | {cycles:,} | {100 * error:+.1f} % |", flush=True)
+        problem = (
+            f"S {entry['s']}"
+            if "s" in entry
+            else f"{entry['m']} x {entry['n']} x {entry['k']}, {entry['stages']} stages"
+        )
+        print(
+            f"| {entry['kernel']} | {problem} | {entry['cycles']:,} | {cycles:,} | {100 * error:+.1f} % |", flush=True
+        )
     inside = sum(error <= 0.2 for error in errors)
     print(f"\nMean absolute error {100 * sum(errors) / len(errors):.1f} %; {inside} of {len(errors)} within 20 %.")
 

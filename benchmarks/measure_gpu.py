@@ -22,11 +22,15 @@ import triton
 import triton.language as tl
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "kernels"))
-import hopper_gemm_ws  # noqa: E402
-import plain_gemm  # noqa: E402
+import hopper_gemm_ws
+import plain_gemm
 
 ATTENTION = ("hopper_fa_ws_pipelined_pingpong", "hopper_fa_ws_pipelined", "hopper_fa_ws")
-SHAPES = [(s, s, s) for s in (512, 1024, 2048, 4096, 8192)] + [(2048, 2048, 512), (2048, 2048, 8192), (4096, 4096, 16384)]
+SHAPES = [(s, s, s) for s in (512, 1024, 2048, 4096, 8192)] + [
+    (2048, 2048, 512),
+    (2048, 2048, 8192),
+    (4096, 4096, 16384),
+]
 
 
 @triton.jit
@@ -121,7 +125,9 @@ def main() -> None:
             entries.append(measure("plain_gemm", run, want, stages=stages, **shape))
         del a, b, want
         mean = statistics.mean(float(str(entry["mhz"])) for entry in entries)
-        out.write_text(json.dumps({"device": torch.cuda.get_device_name(), "mean_mhz": mean, "entries": entries}, indent=1))
+        out.write_text(
+            json.dumps({"device": torch.cuda.get_device_name(), "mean_mhz": mean, "entries": entries}, indent=1)
+        )
 
 
 if __name__ == "__main__":

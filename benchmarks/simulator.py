@@ -164,7 +164,9 @@ def enlarged(launch: Launch, n: int, grid: int) -> Launch:
             return replace(value, shape=(n, n), strides=(n, 1))
         return n if name in ("M", "N", "K") or ".shape." in name else value
 
-    return replace(launch, parameters=[(name, larger(name, value)) for name, value in launch.parameters], grid=(grid, 1, 1))
+    return replace(
+        launch, parameters=[(name, larger(name, value)) for name, value in launch.parameters], grid=(grid, 1, 1)
+    )
 
 
 def dot_share() -> dict[str, Any]:
@@ -211,7 +213,9 @@ def linearity() -> list[dict[str, Any]]:
             record.execute(launch)
             taken = seconds(lambda: record.execute(launch), 3)  # noqa: B023
             count = launch.grid[0] * (size[2] // 64)
-            rows.append({"what": f"plain_gemm {size}, more {what}", "ms": 1000 * taken, "us_per_step": 1e6 * taken / count})
+            rows.append(
+                {"what": f"plain_gemm {size}, more {what}", "ms": 1000 * taken, "us_per_step": 1e6 * taken / count}
+            )
     return rows
 
 

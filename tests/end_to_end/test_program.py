@@ -90,7 +90,11 @@ def test_a_hang_is_explained_and_exits_with_1(tmp_path: Path) -> None:
     ("script", "code", "text"),
     [
         ("clusters.py", 3, "kernel pairs launches clusters of 2 CTAs"),
-        ("out_of_bounds.py", 1, "out_of_bounds.py:11 (tt.store): store of int32 elements 64 to 127 of an allocation that has 100"),
+        (
+            "out_of_bounds.py",
+            1,
+            "out_of_bounds.py:11 (tt.store): store of int32 elements 64 to 127 of an allocation that has 100",
+        ),
         ("missing.py", 2, "missing.py"),
     ],
 )
@@ -113,7 +117,9 @@ def test_an_output_folder_that_does_not_exist_is_told_before_anything_runs(tmp_p
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists() or os.geteuid() != 0, reason="needs root to mount a small file system")
+@pytest.mark.skipif(
+    not Path("/dev/full").exists() or os.geteuid() != 0, reason="needs root to mount a small file system"
+)
 def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()

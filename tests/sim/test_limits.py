@@ -115,7 +115,8 @@ def test_too_many_registers():
     assert per_sm(nothing(warps=4, registers=33)) == 12
 
 
-def test_registers_that_tasks_ask_for():
+def test_registers_that_tasks_ask_for_fill_an_sm():
+    """More than an SM has are dropped by the compiler, so the launch is not refused."""
     text = """
   tt.func public @greedy() {
     ttg.warp_specialize() attributes {requestedRegisters = array<i32: 240, 240>}
@@ -130,9 +131,7 @@ def test_registers_that_tasks_ask_for():
     } : () -> ()
     tt.return
   }"""
-    message = refused(ttgir_launch(text, warps=4))
-    assert message.startswith("kernel greedy asks for 92,160 registers (")
-    assert message.endswith("an SM of NVIDIA H200 SXM has 65,536: ask for fewer registers")
+    assert per_sm(ttgir_launch(text, warps=4)) == 1
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import torch
 
 from tlxviz import _triton
 from tlxviz.devices.model import Device
-from tlxviz.launch.driver import SimulatedDriver
 from tlxviz.launch.cubin import registers_of
+from tlxviz.launch.driver import SimulatedDriver
 from tlxviz.launch.model import Launch
 from tlxviz.launch.parameters import bind
 from tlxviz.launch.patching import Scope

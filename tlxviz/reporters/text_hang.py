@@ -8,6 +8,8 @@ from rich.text import Text
 from tlxviz.analysis.hang import Arriver, Hang, Waiter
 from tlxviz.reporters.layout import SIDE, place, plural, say, whole
 
+_WITHOUT_VARIABLE = {"named_wait": "named barrier", "join": "the other warp groups"}
+
 
 def say_hang(console: Console, hang: Hang) -> None:
     """Who waits on what since when, what is missing, and who could still bring it."""
@@ -27,7 +29,7 @@ def say_hang(console: Console, hang: Hang) -> None:
 
 
 def _say_waiter(console: Console, waiter: Waiter) -> None:
-    barrier = waiter.variable or waiter.operation
+    barrier = waiter.variable or _WITHOUT_VARIABLE.get(waiter.operation, waiter.operation)
     if waiter.slot is not None:
         barrier += f"[{waiter.slot}]"
     parts = [f" waits on {barrier}"]
@@ -43,7 +45,8 @@ def _say_waiter(console: Console, waiter: Waiter) -> None:
     missing: list[str] = []
     if waiter.pending is not None:
         total = "" if waiter.count is None else f" of {whole(waiter.count)}"
-        missing.append(f"{whole(waiter.pending)}{total} arrivals pending")
+        unit = "threads missing" if waiter.operation == "named_wait" else "arrivals pending"
+        missing.append(f"{whole(waiter.pending)}{total} {unit}")
     if waiter.missing_bytes:
         missing.append(f"{whole(waiter.missing_bytes)} bytes missing")
     if waiter.completed_phases is not None:
@@ -60,7 +63,7 @@ def _say_waiter(console: Console, waiter: Waiter) -> None:
 
 
 def _say_arrivers(console: Console, waiter: Waiter) -> None:
-    if waiter.arrivers is None or waiter.operation != "wait":
+    if waiter.arrivers is None or waiter.operation not in ("wait", "named_wait"):
         return
     for each in waiter.arrivers:
         _say_place(console, _arriver(each), each.file, each.line, each.text)

@@ -15,7 +15,16 @@ def elements_per_thread(e: Emitter, type_: Type) -> float:
 _ADDRESS_SHARE = 1 / 8
 """Share of the elements of an index that costs an instruction: neighbours that one access moves share their address."""
 _FORWARDING = frozenset(
-    {"tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "tt.addptr", "ttg.convert_layout", "tt.make_range"}
+    {
+        "tt.splat",
+        "tt.broadcast",
+        "tt.expand_dims",
+        "tt.reshape",
+        "tt.trans",
+        "tt.addptr",
+        "ttg.convert_layout",
+        "tt.make_range",
+    }
 )
 
 

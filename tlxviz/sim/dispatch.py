@@ -65,7 +65,9 @@ class Dispatcher:
         self._kernels = {False: plain, True: traced}
         self._delay = round(device.launch.cta_cycles)
 
-    def run(self, ctas: Sequence[int], trace: frozenset[int], progress: Callable[[int], None], outcome: Outcome) -> None:
+    def run(
+        self, ctas: Sequence[int], trace: frozenset[int], progress: Callable[[int], None], outcome: Outcome
+    ) -> None:
         """Runs the CTAs with the numbers `ctas`, in their order, and records those in `trace`.
 
         `outcome` is filled while the run goes on, so that it holds what there is after an interruption.
@@ -118,7 +120,12 @@ class Dispatcher:
             self._advance(sms[index], ends, outcome, alive, progress)
 
     def _advance(
-        self, sm: Sm, ends: list[tuple[int, int]], outcome: Outcome, alive: dict[int, Cta], progress: Callable[[int], None]
+        self,
+        sm: Sm,
+        ends: list[tuple[int, int]],
+        outcome: Outcome,
+        alive: dict[int, Cta],
+        progress: Callable[[int], None],
     ) -> None:
         if not sm.loop.run():
             stuck = [cta for cta in alive.values() if cta.sm is sm]

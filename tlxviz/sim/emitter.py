@@ -236,7 +236,9 @@ class Emitter:
                 if _is_literal(code):
                     import torch
 
-                    return self.constant(torch.full(type_.shape, eval(code, {"inf": float("inf"), "nan": float("nan")}), dtype=dtype))
+                    return self.constant(
+                        torch.full(type_.shape, eval(code, {"inf": float("inf"), "nan": float("nan")}), dtype=dtype)
+                    )
                 return self.let(f"full({list(type_.shape)}, {code}, dtype={self.dtype(element_of(type_))})")
             case Index(offset, parts):
                 assert isinstance(type_, TensorType)

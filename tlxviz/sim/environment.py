@@ -94,4 +94,6 @@ class Environment:
         """A loop inside the assembly cannot let others run, so it must not wait for them."""
         self._spins += 1
         if self._spins > _SPIN_LIMIT:
-            raise RunawayError("a loop inside inline assembly does not end: what it waits for has to be in a Triton loop")
+            raise RunawayError(
+                "a loop inside inline assembly does not end: what it waits for has to be in a Triton loop"
+            )

@@ -216,8 +216,8 @@ class AddressSpace:
         at = bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._starts[at] + self._storages[at].nbytes():
             raise MemoryAccessError(
-                f"address {address:#x} belongs to none of the tensors that the launch was given: pass the tensor itself, "
-                "or keep it alive in an argument"
+                f"address {address:#x} belongs to none of the tensors that the launch was given: pass the tensor "
+                "itself, or keep it alive in an argument"
             )
         storage = self._storages[at]
         base = torch.empty(0, dtype=dtype)

@@ -1,8 +1,8 @@
 """Index tensors and masks as one part per dimension.
 
-An index tensor is kept as what it nearly always is: an offset plus one part per dimension, `offset + f(i) + g(j)`. A part
-is None (constant along the dimension), an int (the stride along it) or a 1-D tensor. Masks likewise: a part is None, a
-(low, high) pair or a 1-D bool tensor.
+An index tensor is kept as what it nearly always is: an offset plus one part per dimension, `offset + f(i) + g(j)`. A
+part is None (constant along the dimension), an int (the stride along it) or a 1-D tensor. Masks likewise: a part is
+None, a (low, high) pair or a 1-D bool tensor.
 """
 
 from __future__ import annotations

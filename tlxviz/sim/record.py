@@ -110,7 +110,9 @@ def _events(program: Program, ctas: Sequence[Cta], tracks: list[Track]) -> Event
             stop = run.end if run.done else int(run.blocked[2] if run.blocked else run.begin)
             end = max(end, stop)
             tracks.append(
-                Track(TrackKind.WARP_GROUP, agent.name, cta.index, cta.sm.index, agent.index, agent.warps, run.begin, stop)
+                Track(
+                    TrackKind.WARP_GROUP, agent.name, cta.index, cta.sm.index, agent.index, agent.warps, run.begin, stop
+                )
             )
         if cta.rows:
             events = _from_rows(cta.rows, program)
@@ -158,10 +160,16 @@ def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome, total
 
     What the CTAs move is at least read or written once; tensors that fit into half of L2 are taken to be there.
     """
-    moved = sum(sm.tma_load_bytes + sm.tma_store_bytes + sm.global_load_bytes + sm.global_store_bytes for sm in outcome.sms)
+    moved = sum(
+        sm.tma_load_bytes + sm.tma_store_bytes + sm.global_load_bytes + sm.global_store_bytes for sm in outcome.sms
+    )
     if outcome.done:
         moved = moved * total // outcome.done
-    tensors = {tensor.untyped_storage().data_ptr(): tensor for tensor in map(tensor_of, launch.arguments.values()) if tensor is not None}
+    tensors = {
+        tensor.untyped_storage().data_ptr(): tensor
+        for tensor in map(tensor_of, launch.arguments.values())
+        if tensor is not None
+    }
     footprint = min(moved, sum(tensor.untyped_storage().nbytes() for tensor in tensors.values()))
     cycles = moved / device.memory.l2_bytes_per_cycle
     if footprint > device.memory.l2_bytes / 2:
@@ -169,9 +177,7 @@ def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome, total
     return round(cycles)
 
 
-def _statistics(
-    outcome: Outcome, numbers: Sequence[int], per_sm: int, total: int, device: Device
-) -> dict[str, Any]:
+def _statistics(outcome: Outcome, numbers: Sequence[int], per_sm: int, total: int, device: Device) -> dict[str, Any]:
     """Totals of the SM of the first traced CTA, and of the launch."""
     sm = outcome.traced[0].sm if outcome.traced else outcome.sms[0]
     resident = device.limits.sms * per_sm

@@ -560,11 +560,12 @@ def runaway(cycle: int) -> None:
     )
 
 
-_OF_TORCH = """full full_like where maximum minimum fmax fmin amax amin isnan stack mm addmm matmul tensor exp2 exp log2 log
-    log10 log1p expm1 sqrt rsqrt sin cos tan tanh erf atan floor ceil trunc round abs fmod concatenate"""
-_OF_PARTS = "indices mask_tensor add_parts rem_part div_part compare_part and_parts where_part narrow_index first_of"
-_OF_MEMORY = """load_tile copy_tile store_tile load_dense store_dense load_scalar store_scalar address_of bitcast_pointer
-    bitcast_pointers select_pointers TileDescriptor combine atomic_dense"""
+_OF_TORCH = """full full_like where maximum minimum fmax fmin amax amin isnan stack mm addmm matmul tensor exp2 exp
+    log2 log log10 log1p expm1 sqrt rsqrt sin cos tan tanh erf atan floor ceil trunc round abs fmod concatenate"""
+_OF_PARTS = """indices mask_tensor add_parts rem_part div_part compare_part and_parts where_part narrow_index
+    first_of"""
+_OF_MEMORY = """load_tile copy_tile store_tile load_dense store_dense load_scalar store_scalar address_of
+    bitcast_pointer bitcast_pointers select_pointers TileDescriptor combine atomic_dense"""
 """Functions of other modules that generated code calls."""
 
 

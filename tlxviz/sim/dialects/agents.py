@@ -16,7 +16,14 @@ def write_agent(e: Emitter, name: str, parameters: Sequence[str], region: Region
     e.flush()
     # a default task that does nothing after its partitions have ended did end when it began to wait for them
     e.line(f"return {e.joined_at[0]} if t == {e.joined_at[1]} else t" if e.joined_at else "return t")
-    prologue = ["t = yield", "send = me.send", "sm = cta.sm", "loop = sm.loop", "heap = loop.heap", "seq = loop.sequence"]
+    prologue = [
+        "t = yield",
+        "send = me.send",
+        "sm = cta.sm",
+        "loop = sm.loop",
+        "heap = loop.heap",
+        "seq = loop.sequence",
+    ]
     if e.traced:
         prologue += ["rows = cta.rows", "emit = rows.append"]
     e.unit.add_function(f"def {name}({', '.join(['cta', 'me', *parameters])}):", e, prologue)

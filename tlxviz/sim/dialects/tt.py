@@ -257,11 +257,8 @@ def gather(e: Emitter, op: Operation) -> None:
 def histogram(e: Emitter, op: Operation) -> None:
     costs.shared_traffic(e, op.operands[0].type, 2.0)
     if not skip(e, op):
-        bins = e.shape(op.result)[0]
-        e.result_dense(
-            op,
-            f"histogram({', '.join(map(e.dense, op.operands))}, bins={bins}).to({e.dtype(scalar_type(op.result.type))})",
-        )
+        bins, dtype = e.shape(op.result)[0], e.dtype(scalar_type(op.result.type))
+        e.result_dense(op, f"histogram({', '.join(map(e.dense, op.operands))}, bins={bins}).to({dtype})")
 
 
 # ---------------------------------------------------------------------- pointers
@@ -528,7 +525,8 @@ def flop(op: Operation) -> int:
     """Floating-point operations of an MMA: a multiply-add counts two."""
     type_ = op.result.type
     a = op.groups["a"][0].type
-    assert isinstance(type_, TensorType) and isinstance(a, (TensorType, MemDescType))
+    assert isinstance(type_, TensorType)
+    assert isinstance(a, (TensorType, MemDescType))
     return 2 * type_.size * a.shape[-1]
 
 
