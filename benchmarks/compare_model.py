@@ -2,8 +2,8 @@
 
     python benchmarks/compare_model.py [benchmarks/data/h200.json]
 
-Prints a table in Markdown. Cycles, not times: the clock moves with power. Values are off, so the largest problem takes less
-than a second.
+Prints a table in Markdown. Cycles, not times: the clock moves with power. Values are off, so that the largest problem
+takes less than a second.
 """
 
 from __future__ import annotations

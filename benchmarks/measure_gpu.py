@@ -2,10 +2,10 @@
 
     python benchmarks/measure_gpu.py OUT.json
 
-A CUDA graph holds a time stamp, many launches, and a time stamp. A stamp is the SM clock and the global timer of one SM, so
-that cycles, time and the mean SM clock come from the very launches that are counted, however power moves the clock.
-The attention kernels are those that the fbtriton wheel ships as tutorials. Needs torch and fbtriton; tlxviz itself is not
-imported.
+A CUDA graph holds a time stamp, many launches, and a time stamp. A stamp is the SM clock and the global timer of one
+SM, so that cycles, time and the mean SM clock come from the very launches that are counted, however power moves the
+clock. The attention kernels are those that the fbtriton wheel ships as tutorials. Needs torch and fbtriton; tlxviz
+itself is not imported.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import json
 import statistics
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -93,8 +94,23 @@ def attention() -> list[dict[str, object]]:
         q, k, v = (torch.randn(4, 16, s, 128, device="cuda", dtype=torch.float16) for _ in range(3))
         for name in ATTENTION:
             module = importlib.import_module(f"triton.language.extra.tlx.tutorials.{name}")
-            run = lambda: module.attention(q, k, v, 0.5)  # noqa: E731, B023
-            entries.append(measure(name, run, None, s=s))
+            entries.append(measure(name, partial(module.attention, q, k, v, 0.5), None, s=s))
+    return entries
+
+
+def gemms(m: int, n: int, k: int) -> list[dict[str, object]]:
+    """torch's matrix product and the kernels of this project, on one problem."""
+    a = torch.randn(m, k, device="cuda", dtype=torch.float16)
+    b = torch.randn(k, n, device="cuda", dtype=torch.float16)
+    want = a.float() @ b.float()
+    shape = {"m": m, "n": n, "k": k}
+    entries = [measure("torch", lambda: a @ b, want, **shape)]
+    for stages in (2, 3, 4) if m == 4096 or k == 8192 else (4,):
+        run = partial(hopper_gemm_ws.matmul, a, b, stages=stages)
+        entries.append(measure("hopper_gemm_ws", run, want, stages=stages, **shape))
+    for stages in (1, 3):
+        run = partial(plain_gemm.matmul, a, b, stages=stages)
+        entries.append(measure("plain_gemm", run, want, stages=stages, **shape))
     return entries
 
 
@@ -112,22 +128,10 @@ def main() -> None:
 
         entries.append(measure("vector_add", vector, x + y, n=n))
     for m, n, k in SHAPES:
-        a = torch.randn(m, k, device="cuda", dtype=torch.float16)
-        b = torch.randn(k, n, device="cuda", dtype=torch.float16)
-        want = a.float() @ b.float()
-        shape = {"m": m, "n": n, "k": k}
-        entries.append(measure("torch", lambda: a @ b, want, **shape))  # noqa: B023
-        for stages in (2, 3, 4) if m == 4096 or k == 8192 else (4,):
-            run = lambda: hopper_gemm_ws.matmul(a, b, stages=stages)  # noqa: E731, B023
-            entries.append(measure("hopper_gemm_ws", run, want, stages=stages, **shape))
-        for stages in (1, 3):
-            run = lambda: plain_gemm.matmul(a, b, stages=stages)  # noqa: E731, B023
-            entries.append(measure("plain_gemm", run, want, stages=stages, **shape))
-        del a, b, want
+        entries += gemms(m, n, k)
         mean = statistics.mean(float(str(entry["mhz"])) for entry in entries)
-        out.write_text(
-            json.dumps({"device": torch.cuda.get_device_name(), "mean_mhz": mean, "entries": entries}, indent=1)
-        )
+        found = {"device": torch.cuda.get_device_name(), "mean_mhz": mean, "entries": entries}
+        out.write_text(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

@@ -81,8 +81,7 @@ def seconds(run: Callable[[], Any], repeats: int = 5) -> float:
 
 
 def recorder(**options: Any) -> SimulatedRecorder:
-    made = SimulatedRecorder(load_device("h200"), launch_number=0, **options)
-    return made
+    return SimulatedRecorder(load_device("h200"), **options)
 
 
 def against_interpreter(python: str) -> list[dict[str, Any]]:
@@ -146,7 +145,7 @@ def one_cta() -> dict[str, Any]:
 
 
 def compile_seconds() -> float:
-    """What compiling hopper_gemm_ws takes in a fresh process with nothing in Triton's cache, as in a first `tlxviz run`."""
+    """What compiling hopper_gemm_ws takes in a fresh process with an empty cache, as in a first `tlxviz run`."""
     code = (
         f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'benchmarks')!r}]; import simulator; "
         "print(simulator.caught('hopper_gemm_ws', (256, 256, 256), (128, 256, 64)).compile_seconds)"
