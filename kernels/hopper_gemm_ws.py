@@ -177,6 +177,8 @@ def matmul(
             raise ValueError(f"{name} is {size} and must be a multiple of 8: TMA needs rows of whole 16-byte units")
     if block_m not in (128, 256):
         raise ValueError(f"BLOCK_M is {block_m}: each of the two consumers needs 64 or 128 rows")
+    if stages < 2:
+        raise ValueError(f"STAGES is {stages} and must be 2 or more: a consumer gives a slot back one step later")
     if not (a.is_contiguous() and b.is_contiguous()):
         raise ValueError("A and B must be row-major and contiguous")
     c = torch.empty((m, n), device=a.device, dtype=torch.float16)

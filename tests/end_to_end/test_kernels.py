@@ -1,0 +1,56 @@
+"""Kernels that check themselves against torch, at sizes that are and are not multiples of their tiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tlxviz.commands import main
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = ROOT / "kernels"
+SCRIPTS = ROOT / "tests" / "kernels" / "scripts"
+
+GEMM_SIZES = [(128, 256, 64), (512, 512, 512), (200, 136, 72), (1, 8, 8), (640, 1000, 1024), (129, 264, 520)]
+CASES = [
+    *((KERNELS / "hopper_gemm_ws.py", f"--m {m} --n {n} --k {k}") for m, n, k in GEMM_SIZES),
+    *(
+        (KERNELS / "plain_gemm.py", f"--m {m} --n {n} --k {k}")
+        for m, n, k in [*GEMM_SIZES, (130, 70, 33), (257, 65, 1)]
+    ),
+    *((KERNELS / "hopper_gemm_ws.py", f"--stages {stages} --m 300 --n 520 --k 264") for stages in (2, 3)),
+    (KERNELS / "hopper_gemm_ws.py", "--block-m 256 --block-n 128 --stages 3 --m 384 --n 640 --k 512"),
+    (KERNELS / "hopper_gemm_ws.py", "--block-n 128 --block-k 128 --stages 2 --m 384 --n 640 --k 512"),
+    *((KERNELS / "plain_gemm.py", f"--stages {stages} --m 300 --n 520 --k 264") for stages in (1, 2, 4)),
+    (KERNELS / "plain_gemm.py", "--block-m 64 --block-n 64 --block-k 32 --m 256 --n 256 --k 256"),
+    *((SCRIPTS / f"{name}.py", "") for name in ("vector_add", "fused_softmax", "layer_norm", "matmul", "elementwise")),
+    (SCRIPTS / "matmul.py", "--m 128 --n 256 --k 64 --activation leaky_relu"),
+    (SCRIPTS / "matmul.py", "--m 77 --n 93 --k 41 --stages 1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"), [pytest.param(*case, id=f"{case[0].stem} {case[1]}") for case in CASES]
+)
+def test_outputs_agree_with_torch(
+    script: Path, arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    status = main(["run", str(script), *arguments.split()])
+
+    printed = capsys.readouterr()
+    assert status == 0, printed.err
+    assert "Warp groups" in printed.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("values", [(m, n, k) for m in (64, 1000) for n in (72, 2048) for k in (40, 2056)])
+def test_larger_products_agree_with_torch(
+    values: tuple[int, int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    m, n, k = map(str, values)
+    for kernel in ("hopper_gemm_ws.py", "plain_gemm.py"):
+        assert main(["run", str(KERNELS / kernel), "--m", m, "--n", n, "--k", k]) == 0, capsys.readouterr().err
