@@ -147,7 +147,8 @@ def test_integer_instructions(asm: str, operands: tuple[int, ...], expected: int
     columns = [torch.full((2, 3), (value + 2**31) % 2**32 - 2**31, dtype=torch.int32) for value in operands]
     (tensor,) = build(asm, "i32", *["i32"] * len(operands)).run(columns)
     assert isinstance(tensor, torch.Tensor)
-    assert tensor.shape == (2, 3) and tensor.dtype == torch.int32
+    assert tensor.shape == (2, 3)
+    assert tensor.dtype == torch.int32
     assert {unsigned(value) for value in tensor.reshape(-1).tolist()} == {expected}
 
 
@@ -321,7 +322,8 @@ def test_sum_of_four_tensors_with_two_results() -> None:
         " add.f32x2 rc, ra, rb; mov.b64 { $0, $1 }, rc; }"
     )
     first, second = compile_asm(asm, "=r,=r,r,r,r,r", 1, ("f32",) * 4, ("f32", "f32")).run(list(p))
-    assert torch.equal(first, p[0] + p[1]) and torch.equal(second, p[2] + p[3])
+    assert torch.equal(first, p[0] + p[1])
+    assert torch.equal(second, p[2] + p[3])
 
 
 def test_documented_triton_example() -> None:
@@ -365,7 +367,8 @@ def test_packed_fp8(name: str, ttgir: str, dtype: torch.dtype, limit: float) -> 
     program = compile_asm(asm, "=r,f,f,f,f", 4, ("f32",), (ttgir,))
     values = torch.cat([torch.randn(500) * 100, torch.tensor([0.0, -0.0, limit, 1e-3, -1e-9, 1e6, -1e6, 2.0**-10])])
     (got,) = program.run([values])
-    assert isinstance(got, torch.Tensor) and got.dtype == dtype
+    assert isinstance(got, torch.Tensor)
+    assert got.dtype == dtype
     assert torch.equal(got.view(torch.uint8), values.clamp(-limit, limit).to(dtype).view(torch.uint8))
     assert program.run([torch.tensor([math.nan] * 4)])[0].view(torch.uint8).tolist() == [0x7F] * 4  # type: ignore
     # And back.
@@ -406,7 +409,8 @@ def test_mxfp8_scale() -> None:
     assert program.run([4.5, 1.0]) == (130, 0.125)
     assert program.run([0.0, 1.0])[0] == 0
     exponent, inverse = program.run([torch.tensor([[1.0, 3.0]]), torch.tensor([[1.0, 1.0]])])
-    assert exponent.tolist() == [[127, 129]] and inverse.tolist() == [[1.0, 0.25]]  # type: ignore[union-attr]
+    assert exponent.tolist() == [[127, 129]]  # type: ignore[union-attr]
+    assert inverse.tolist() == [[1.0, 0.25]]  # type: ignore[union-attr]
 
 
 FROM_E4B15 = """{
@@ -531,7 +535,9 @@ def test_tied_operand_and_clobbers() -> None:
 def test_predicate_results_and_operands() -> None:
     program = build("setp.lt.f32 $0, $1, $2;", "i1", "f32", "f32")
     (less,) = program.run([torch.tensor([1.0, 3.0]), torch.tensor([2.0, 2.0])])
-    assert isinstance(less, torch.Tensor) and less.dtype == torch.bool and less.tolist() == [True, False]
+    assert isinstance(less, torch.Tensor)
+    assert less.dtype == torch.bool
+    assert less.tolist() == [True, False]
     (chosen,) = build("selp.f32 $0, $1, $2, $3;", "f32", "f32", "f32", "i1").run([1.0, 2.0, True])
     assert chosen == 1.0
 
@@ -575,7 +581,8 @@ def test_loads_and_stores() -> None:
     program = compile_asm(asm, "=r,l,f,r", 1, ("ptr", "f32", "i32"), ("i32",))
     program.run([pointers, torch.tensor([1.0, 2.0, 3.0]), mask], machine)
     (loaded,) = build("ld.volatile.global.f32 $0, [$1];", "f32", "ptr").run([pointers], machine)
-    assert isinstance(loaded, torch.Tensor) and loaded.tolist() == [1.0, 0.0, 3.0]
+    assert isinstance(loaded, torch.Tensor)
+    assert loaded.tolist() == [1.0, 0.0, 3.0]
     pair = compile_asm("ld.global.v2.f32 {$0, $1}, [$2];", "=f,=f,l", 1, ("ptr",), ("f32", "f32")).run([104], machine)
     assert pair == (0.0, 3.0)
     asm = "{ .reg .pred p; setp.ne.s32 p, $2, 0; mov.u32 $0, 77; @p ld.global.u32 $0, [$1]; }"
@@ -590,8 +597,10 @@ def test_atomics() -> None:
     assert old.tolist() == [0, 5, 0]  # type: ignore[union-attr]
     assert machine.memory[64] == 11
     swap = build("atom.global.release.sys.cas.b32 $0, [$1], $2, $3;", "i32", "ptr", "i32", "i32")
-    assert swap.run([64, 10, 1], machine) == (11,) and machine.memory[64] == 11
-    assert swap.run([64, 11, 1], machine) == (11,) and machine.memory[64] == 1
+    assert swap.run([64, 10, 1], machine) == (11,)
+    assert machine.memory[64] == 11
+    assert swap.run([64, 11, 1], machine) == (11,)
+    assert machine.memory[64] == 1
     compile_asm("red.global.add.f32 [$1], $2;", "=r,l,f", 1, ("ptr", "f32"), ("i32",)).run([200, 1.5], machine)
     assert build("ld.global.f32 $0, [$1];", "f32", "ptr").run([200], machine) == (1.5,)
 
@@ -625,7 +634,8 @@ def test_spin_loop_waits_for_another_program() -> None:
     }
     """
     assert build(asm, "i32", "ptr").run([64], machine) == (1,)
-    assert machine.spins == 3 and machine.memory[64] == 0
+    assert machine.spins == 3
+    assert machine.memory[64] == 0
 
 
 def test_branches_differ_between_elements() -> None:

@@ -2,9 +2,9 @@
 
 A format is a list of words: `$part` is one operand, `$part*` a comma-separated list that may be empty, `@key:int`,
 `@key:word`, `@key:symbol`, `@key:flags`, `@key:string` and `@key:ints` are attributes printed among the operands,
-`( ... )?` is optional, `type` is ` : i32` in the middle of a line, which some versions print, `!key` is a word that may stand there and is an attribute then, `hints` are pairs such as
-`evictionPolicy = evict_last`, `pairs:a:b` is a list of `, %a[%b]`, and all else stands for itself, brackets in quotes:
-`'('`.
+`( ... )?` is optional, `type` is ` : i32` in the middle of a line, which some versions print, `!key` is a word that may
+stand there and is an attribute then, `hints` are pairs such as `evictionPolicy = evict_last`, `pairs:a:b` is a list of
+`, %a[%b]`, and all else stands for itself, brackets in quotes: `'('`.
 """
 
 from __future__ import annotations

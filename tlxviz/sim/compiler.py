@@ -12,13 +12,13 @@ from tlxviz.devices.model import Device
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import Agent, Program
 from tlxviz.ir.types import PointerType, TensorDescType
-from tlxviz.sim import dialects
-from tlxviz.sim.dialects.agents import write_agent
-from tlxviz.sim.emitter import Emitter, Line, Options, Unit
+from tlxviz.sim.emitter import Emitter
 from tlxviz.sim.errors import BarrierError, MemoryAccessError, SimulationError, UnsupportedOperation
 from tlxviz.sim.liveness import Liveness, borrowing_buffers, narrow_buffers
 from tlxviz.sim.representation import Pointer, Scalar
 from tlxviz.sim.runtime import namespace
+from tlxviz.sim.semantics.agents import write_agent
+from tlxviz.sim.unit import Line, Options, Unit
 from tlxviz.sim.warps import first_threads
 
 
@@ -56,9 +56,9 @@ def compile_program(program: Program, device: Device, options: Options) -> Compi
     """Writes and compiles the Python of a kernel.
 
     Raises:
-        UnsupportedOperation: the kernel does something that the simulator has no semantics for; the message names the place.
+        UnsupportedOperation: the kernel does something that the simulator has no semantics for; the message names
+            the place.
     """
-    dialects.load()
     liveness = Liveness(program, options.values)
     unit = Unit(program, device, options, liveness, narrow_buffers(program), borrowing_buffers(program), namespace())
     unit.agent_of = {agent.region: agent for agent in program.agents}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 from tlxviz.ir.operation import Operation, Value
-from tlxviz.ir.types import ScalarType, TensorType, Type, bytes_of, element_of
+from tlxviz.ir.types import PointerType, ScalarType, TensorType, Type, bytes_of, element_of
 from tlxviz.sim.emitter import Emitter
 
 
@@ -67,7 +69,7 @@ def issue(e: Emitter, type_: Type, instructions: float = 1.0) -> None:
 
 
 def rated(e: Emitter, type_: Type, per_cycle: float) -> None:
-    """Work of a unit that gives `per_cycle` results per cycle and SM, spread over the schedulers that the group reaches."""
+    """Work of a unit with `per_cycle` results per cycle and SM, spread over the schedulers that the group reaches."""
     alu = e.unit.device.alu
     share = min(1.0, e.warps / alu.schedulers)
     address = _share(e, e.operation) if e.operation is not None else 1.0
@@ -121,3 +123,19 @@ def block_barrier(e: Emitter) -> None:
     if e.warps > 1:
         sync = e.unit.device.sync
         e.charge(latency=sync.block_barrier_base + sync.block_barrier_per_warp * e.warps)
+
+
+def global_traffic(e: Emitter, type_: Type, kind: str) -> tuple[int, int]:
+    """Issues a `load`, `store` or `atomic` through pointers of `type_`: (cycles on the load-store path, bytes)."""
+    memory = e.unit.device.memory
+    size = _accessed_bytes(type_)
+    per_thread = max(1.0, size / e.threads / 16) if isinstance(type_, TensorType) else 1.0
+    e.charge(slots=per_thread * max(1.0, e.warps / e.unit.device.alu.schedulers) * (2 if kind == "load" else 1))
+    return math.ceil(size / memory.load_bytes_per_cycle), size
+
+
+def _accessed_bytes(type_: Type) -> int:
+    element = element_of(type_)
+    assert isinstance(element, PointerType)
+    count = type_.size if isinstance(type_, TensorType) else 1
+    return count * bytes_of(element.pointee)

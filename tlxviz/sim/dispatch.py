@@ -14,6 +14,7 @@ from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.compiler import CompiledKernel, located
 from tlxviz.sim.engine import AgentRun, Cta, EventLoop, Row, Sm
+from tlxviz.sim.errors import HangError
 from tlxviz.sim.hang import hang_report
 
 _TALKING = frozenset({"tt.atomic_rmw", "tt.atomic_cas"})
@@ -189,8 +190,6 @@ class Dispatcher:
 
     def _explained(self, error: Exception) -> Exception:
         """The error with the kernel's own place, where generated code raised it."""
-        from tlxviz.sim.errors import HangError
-
         if isinstance(error, HangError):
             return error
         for compiled in self._kernels.values():

@@ -1,19 +1,20 @@
-"""Writes the Python source of one warp group: names, lines, costs, and the code that every synchronizing operation shares."""
+"""Writes the Python source of one warp group: names, lines, representations of values, time and records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from tlxviz.devices.model import Device
-from tlxviz.ir.operation import Block, Operation, Region, Value
-from tlxviz.ir.program import Agent, Program
-from tlxviz.ir.types import MemDescType, PointerType, ScalarType, TensorType, Type, element_of
+import torch
+
+from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.program import Agent
+from tlxviz.ir.types import MemDescType, TensorType, Type, element_of
 from tlxviz.sim.dtypes import torch_dtype
 from tlxviz.sim.errors import UnsupportedOperation
-from tlxviz.sim.liveness import Liveness
+from tlxviz.sim.expressions import is_literal, parts_code, tuple_code
 from tlxviz.sim.representation import (
     Absent,
     Dense,
@@ -31,9 +32,11 @@ from tlxviz.sim.representation import (
     rebuild,
     shape_of,
 )
+from tlxviz.sim.unit import Line, Unit
 
 Emit = Callable[["Emitter", Operation], None]
-_EMITTERS: dict[str, Emit] = {}
+EMITTERS: dict[str, Emit] = {}
+"""The semantics of operations, filled by `emits`."""
 _HEAVY_SLOTS = 48  # below this, sharing the schedulers with other warp groups changes nothing that shows
 
 
@@ -42,93 +45,12 @@ def emits(*names: str) -> Callable[[Emit], Emit]:
 
     def register(function: Emit) -> Emit:
         for name in names:
-            if name in _EMITTERS:
+            if name in EMITTERS:
                 raise ValueError(f"{name} has semantics already")
-            _EMITTERS[name] = function
+            EMITTERS[name] = function
         return function
 
     return register
-
-
-def supported_operations() -> frozenset[str]:
-    """Names of the operations that have semantics."""
-    return frozenset(_EMITTERS)
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What to compile a kernel for."""
-
-    values: bool
-    """Whether tensors are computed, or only what feeds control flow, addresses and barriers."""
-    traced: bool
-    """Whether events are recorded."""
-    cycle_limit: int
-    """Cycles after which an agent counts as running away."""
-
-
-Line = tuple[int, str, Operation | None]
-
-
-@dataclass(slots=True)
-class Unit:
-    """What the functions of one kernel share while they are written."""
-
-    program: Program
-    device: Device
-    options: Options
-    liveness: Liveness
-    narrow: set[int]
-    """Buffers that keep their own dtype, because somebody reinterprets them."""
-    borrowing: set[int]
-    """Buffers whose slots may stand for tiles that descriptors keep."""
-    namespace: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Globals of the generated code."""
-    lines: list[Line] = field(default_factory=list[Line])
-    """The functions that are finished."""
-    arrays: set[Value] = field(default_factory=set[Value])
-    """Values that hold a whole array of mbarriers."""
-    callees: dict[str, str] = field(default_factory=dict[str, str])
-    """Python names of functions that were not inlined."""
-    agent_of: dict[Region, Agent] = field(default_factory=dict[Region, Agent])
-    first_thread: dict[int, int] = field(default_factory=dict[int, int])
-    """Number of the first thread of each agent."""
-    addressing: dict[Value, bool] = field(default_factory=dict[Value, bool])
-    """Which tensors are made of ranges and scalars only; filled by `costs`."""
-    counter: int = 0
-    _asm: dict[Any, str] = field(default_factory=dict[Any, str])
-
-    @property
-    def live(self) -> set[Value]:
-        """Values that are computed."""
-        return self.liveness.live
-
-    @property
-    def contents(self) -> set[int]:
-        """Buffers whose contents are computed."""
-        return self.liveness.buffers
-
-    def constant(self, value: Any, prefix: str = "K") -> str:
-        """A global name for `value`."""
-        self.counter += 1
-        name = f"{prefix}{self.counter}"
-        self.namespace[name] = value
-        return name
-
-    def asm(self, key: tuple[Any, ...]) -> str:
-        """A global name for compiled inline assembly."""
-        found = self._asm.get(key)
-        if found is None:
-            from tlxviz.sim.ptx import compile_asm
-
-            found = self._asm[key] = self.constant(compile_asm(*key), "ASM")
-        return found
-
-    def add_function(self, heading: str, emitter: Emitter, prologue: Sequence[str] = ()) -> None:
-        """Takes over the lines of a finished function."""
-        self.lines.append((0, heading, None))
-        self.lines += [(1, text, None) for text in prologue]
-        self.lines += emitter.body
 
 
 @dataclass(slots=True)
@@ -163,10 +85,11 @@ class Emitter:
     # ------------------------------------------------------------------ lines and names
 
     def line(self, text: str) -> None:
+        """Appends a line at the indentation reached."""
         self.body.append((self.indent, text, self.operation))
 
     @contextmanager
-    def block(self, heading: str) -> Iterator[None]:
+    def block(self, heading: str) -> Generator[None]:
         """An indented block under `heading`."""
         self.line(heading)
         self.indent += 1
@@ -177,23 +100,26 @@ class Emitter:
         self.indent -= 1
 
     def fresh(self, prefix: str = "v") -> str:
+        """A new name."""
         self.unit.counter += 1
         return f"{prefix}{self.unit.counter}"
 
     def let(self, code: str, prefix: str = "v") -> str:
         """A new variable for the value of `code`; names and literals stay what they are."""
-        if code.isidentifier() or _is_literal(code):
+        if code.isidentifier() or is_literal(code):
             return code
         name = self.fresh(prefix)
         self.line(f"{name} = {code}")
         return name
 
     def constant(self, value: Any) -> str:
+        """A global name for `value`."""
         return self.unit.constant(value)
 
     # ------------------------------------------------------------------ values
 
     def alive(self, value: Value) -> bool:
+        """Whether `value` is computed."""
         return value in self.unit.live
 
     def get(self, value: Value) -> Held:
@@ -206,6 +132,7 @@ class Emitter:
             raise UnsupportedOperation(f"{value.name} is used where it is not defined") from None
 
     def set(self, value: Value, held: Held) -> None:
+        """Says how `value` is held."""
         self.held[value] = held
 
     def scalar(self, value: Value) -> str:
@@ -233,9 +160,7 @@ class Emitter:
             case Uniform(code):
                 dtype = torch_dtype(element_of(type_))
                 assert isinstance(type_, TensorType)
-                if _is_literal(code):
-                    import torch
-
+                if is_literal(code):
                     return self.constant(
                         torch.full(type_.shape, eval(code, {"inf": float("inf"), "nan": float("nan")}), dtype=dtype)
                     )
@@ -264,9 +189,11 @@ class Emitter:
         self.set(op.result, Dense(self.let(code)))
 
     def result_scalar(self, op: Operation, code: str) -> None:
+        """Assigns the only result one number, view or descriptor."""
         self.set(op.result, Scalar(self.let(code)))
 
     def shape(self, value: Value) -> tuple[int, ...]:
+        """Sizes of a tensor or memory view; none for anything else."""
         match value.type:
             case TensorType(shape=shape) | MemDescType(shape=shape):
                 return shape
@@ -276,9 +203,9 @@ class Emitter:
     # ------------------------------------------------------------------ representations across control flow
 
     def joined(self, a: Held, b: Held, type_: Type) -> Held:
+        """A representation that `a` and `b` can both be converted to."""
         rank = len(type_.shape) if isinstance(type_, TensorType) else 0
-        element = element_of(type_)
-        return join(a, b, rank, isinstance(element, ScalarType) and element.is_integer)
+        return join(a, b, rank)
 
     def convert(self, held: Held, wanted: Held, type_: Type) -> list[str]:
         """Expressions that bring `held` into the representation `wanted`."""
@@ -364,10 +291,12 @@ class Emitter:
 
     @property
     def traced(self) -> bool:
+        """Whether this function records events."""
         return self.unit.options.traced and self.agent is not None
 
     @property
     def values(self) -> bool:
+        """Whether tensors are computed."""
         return self.unit.options.values
 
     def site(self) -> int:
@@ -403,14 +332,10 @@ class Emitter:
 
     # ------------------------------------------------------------------ operations
 
-    def emit_block(self, block: Block) -> None:
-        """All operations of a block but its terminator's meaning, which the caller gives."""
-        for operation in block.operations:
-            self.emit(operation)
-
     def emit(self, op: Operation) -> None:
-        emitter = _EMITTERS.get(op.name)
-        if emitter is None:
+        """Writes one operation."""
+        emit = EMITTERS.get(op.name)
+        if emit is None:
             raise UnsupportedOperation(f"the simulator does not know {op.name}")
         outside = self.operation
         self.operation = op
@@ -418,37 +343,9 @@ class Emitter:
             for operand in op.operands:
                 if operand in self.pending:
                     self.await_load(self.pending.pop(operand))
-        emitter(self, op)
+        emit(self, op)
         self.operation = outside
-
-
-def _is_literal(code: str) -> bool:
-    text = code.removeprefix("-")
-    return text.replace(".", "", 1).replace("e", "", 1).replace("-", "", 1).replace("+", "", 1).isdigit() or code in (
-        "True",
-        "False",
-        "None",
-        "inf",
-        "-inf",
-        "nan",
-    )
-
-
-def tuple_code(items: Any) -> str:
-    """A tuple display of expressions; None stays None."""
-    inside = [str(item) for item in items]
-    return f"({', '.join(inside)}{',' if len(inside) == 1 else ''})"
-
-
-def parts_code(parts: tuple[Part | None, ...]) -> str:
-    """A tuple display of the parts of an index tensor."""
-    return tuple_code(part.code if part else None for part in parts)
 
 
 def _widen(parts: tuple[Part | None, ...], target: tuple[Part | None, ...]) -> list[str]:
     return [part.code if part else "0" for part, wish in zip(parts, target, strict=True) if wish]
-
-
-def is_pointer(type_: Type) -> bool:
-    """Whether a value of the type is a pointer or a tensor of pointers."""
-    return isinstance(element_of(type_), PointerType)

@@ -1,7 +1,8 @@
 """The event loop, and what lives on it: barriers, agents, CTAs, SMs.
 
-Generated code (see `compiler`) runs each agent as a generator on its own clock. It works on barriers and units directly and
-yields only when something earlier is due elsewhere (`yield t`), or when it has to block (`yield None`). All times are SM cycles.
+Generated code (see `compiler`) runs each agent as a generator on its own clock. It works on barriers and units
+directly and yields only when something earlier is due elsewhere (`yield t`), or when it has to block (`yield None`).
+All times are SM cycles.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ Entry = tuple[float, int, Callable[..., Any] | None, Any]
 Row = tuple[int, ...]
 
 ROW = ("code", "begin", "end", "outer", "inner", "slot", "phase", "released_by")
-"""What a row holds. `code` is the number of the site, plus the number of sites for an event of the TMA engine, plus twice
-that number for one of the tensor cores."""
+"""What a row holds. `code` is the number of the site, plus the number of sites for an event of the TMA engine, plus
+twice that number for one of the tensor cores."""
 WARP_GROUP, TMA, TENSOR_CORE = 0, 1, 2
 
 
@@ -81,7 +82,7 @@ class EventLoop:
         agent = self._agents.pop(id(send.__self__))
         agent.end = end
         agent.done = True
-        agent.cta.agent_ended(agent, end)
+        agent.cta.agent_ended(end)
 
 
 class Barrier:
@@ -253,7 +254,7 @@ class Sm:
         self.global_load_bytes = self.global_store_bytes = 0
 
     def compute(self, cycle: int, slots: int, mufu: int) -> int:
-        """Arithmetic that keeps the schedulers busy for `slots` and the MUFU for `mufu` cycles; returns when it is done."""
+        """Keeps the schedulers busy for `slots` and the MUFU for `mufu` cycles; returns when that is done."""
         start = self.compute_free
         if start < cycle:
             start = cycle
@@ -312,7 +313,7 @@ class Cta:
         self.running += 1
         self.sm.loop.start(agent, cycle)
 
-    def agent_ended(self, agent: AgentRun, cycle: int) -> None:
+    def agent_ended(self, cycle: int) -> None:
         """Wakes the default task when its partitions have ended; reports the CTA when all have."""
         self.running -= 1
         if self.running == 0:
@@ -325,10 +326,12 @@ class Cta:
             heappush(loop.heap, (cycle, next(loop.sequence), send, None))
 
     def named_barrier(self, number: int) -> NamedBarrier:
+        """The named barrier of that number."""
         found = self.named.get(number)
         if found is None:
             found = self.named[number] = NamedBarrier(number)
         return found
 
     def unfinished(self) -> Sequence[AgentRun]:
+        """The agents that have not ended."""
         return [agent for agent in self.agents if not agent.done]

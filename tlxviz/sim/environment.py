@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from tlxviz.sim import memory
 from tlxviz.sim.engine import AgentRun, Cta
 from tlxviz.sim.errors import RunawayError, SimulationError
+from tlxviz.sim.memory import load_scalar, store_scalar
+from tlxviz.sim.pointers import AddressSpace
 from tlxviz.sim.ptx_memory import MemoryAccess, atomic_result
 
 _UNSIGNED = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
@@ -16,7 +17,7 @@ _SPIN_LIMIT = 1_000_000
 class Environment:
     """The machine behind the inline assembly of one launch; implements `ptx_memory.AsmEnvironment`."""
 
-    def __init__(self, space: memory.AddressSpace, sms: int, clock_mhz: float) -> None:
+    def __init__(self, space: AddressSpace, sms: int, clock_mhz: float) -> None:
         self._space = space
         self._sms = sms
         self._clock_mhz = clock_mhz
@@ -67,7 +68,7 @@ class Environment:
         """The bits at `address`."""
         base, offset = self._space.resolve(address, _UNSIGNED[access.bytes])
         self._slept += 1
-        return int(memory.load_scalar(base, offset)) & ((1 << 8 * access.bytes) - 1)
+        return int(load_scalar(base, offset)) & ((1 << 8 * access.bytes) - 1)
 
     def store(self, address: int, value: int, access: MemoryAccess) -> None:
         """Writes the bits `value`."""
@@ -75,7 +76,7 @@ class Environment:
         if access.bytes > 1:
             half = 1 << (8 * access.bytes - 1)
             value = ((value + half) & (2 * half - 1)) - half
-        memory.store_scalar(base, offset, value)
+        store_scalar(base, offset, value)
 
     def atomic(self, op: str, address: int, value: int, access: MemoryAccess, compare: int | None) -> int:
         """An atomic; returns the bits from before."""

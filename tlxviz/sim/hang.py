@@ -14,7 +14,7 @@ from tlxviz.sim.errors import HangError
 def hang_report(program: Program, ctas: Sequence[Cta], cycle: int) -> HangError:
     """The error for CTAs that can never end; its `report` has the facts of the first of them."""
     cta = min(ctas, key=lambda each: each.index)
-    waiters = [_waiter(program, cta, agent) for agent in cta.unfinished()]
+    waiters = [_waiter(program, agent) for agent in cta.unfinished()]
     waiting = [waiter for waiter in waiters if waiter["operation"] != "join"]
     ended = [program.agents[agent.index].name for agent in cta.agents if agent.done]
     arrivers = _arrivers(program, waiting, set(ended))
@@ -65,7 +65,7 @@ def _hope(waiter: dict[str, Any], arrivers: Sequence[dict[str, Any]]) -> str:
     return ""
 
 
-def _waiter(program: Program, cta: Cta, agent: AgentRun) -> dict[str, Any]:
+def _waiter(program: Program, agent: AgentRun) -> dict[str, Any]:
     assert agent.blocked is not None
     kind, number, since, outer, inner, target, key = agent.blocked
     name = program.agents[agent.index].name

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tlxviz.ir.operation import Operation, Value
-from tlxviz.ir.program import BarrierArray, Buffer, Program
+from tlxviz.ir.program import Buffer, Program
 from tlxviz.ir.types import MemDescType, PointerType, TensorDescType, TensorType, element_of
 
 _CONTROL = frozenset({"scf.if", "scf.for", "scf.while", "scf.condition", "cf.cond_br", "cf.br"})
@@ -315,8 +315,3 @@ def _by_slots(op: Operation, value: Value) -> bool:
     if value.owner.name == "ttg.memdesc_index" and op.name == "ttng.async_tma_copy_global_to_local":
         return True
     return op.name in ("ttg.memdesc_trans", "ttng.warp_group_dot", "ttng.warp_group_dot_wait", "ttg.local_load")
-
-
-def is_barrier(program: Program, value: Value) -> bool:
-    """Whether a value is (a view of) an array of mbarriers."""
-    return isinstance(program.roots.get(value), BarrierArray)

@@ -212,3 +212,9 @@ def where_part(condition: bool, part: MaskPart) -> MaskPart:
 def first_of(part: Part) -> int:
     """The first element of a part."""
     return int(part[0]) if isinstance(part, torch.Tensor) else 0
+
+
+def spread_part(part: tuple[int, int] | torch.Tensor, size: int) -> tuple[int, int]:
+    """A condition on one element as a condition on `size` of them."""
+    holds = part[0] == 0 and part[1] > 0 if isinstance(part, tuple) else bool(part.reshape(-1)[0])
+    return (0, size) if holds else (0, 0)

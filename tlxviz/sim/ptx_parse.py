@@ -122,7 +122,8 @@ class _Parser:
     def statement(self, text: str) -> None:
         try:
             if text.startswith("."):
-                return self.directive(text)
+                self.directive(text)
+                return
             match = re.fullmatch(r"(?:@\s*(!?)\s*([^\s]+)\s+)?([A-Za-z][\w.:]*)\s*(.*)", text, re.S)
             if not match:
                 raise Refusal("this is not a PTX instruction")

@@ -49,10 +49,11 @@ def _compute(statement: Statement, op: Opcode) -> Step:
     def step(state: State) -> None:
         mask = guard(state) if guard else None
         value = apply(*[fetch(state) for fetch in fetches])
-        if not several:
-            return first(state, value, mask)
-        for store, part in zip(stores, value, strict=False):
-            store(state, part, mask)
+        if several:
+            for store, part in zip(stores, value, strict=False):
+                store(state, part, mask)
+        else:
+            first(state, value, mask)
 
     return step
 
@@ -87,7 +88,8 @@ def _move(statement: Statement, op: Opcode) -> Step:
     def step(state: State) -> None:
         value, mask = read(state), guard(state) if guard else None
         if one is not None:
-            return one(state, value, mask)
+            one(state, value, mask)
+            return
         lanes = value.unsqueeze(-1).view(SIGNED[part.bits])
         for index, store in enumerate(stores):
             store(state, lanes[..., index], mask)

@@ -51,14 +51,17 @@ class PtxType:
 
     @property
     def is_float(self) -> bool:
+        """Whether lanes are floats."""
         return self.kind == "f"
 
     @property
     def lane_bits(self) -> int:
+        """Bits of one lane."""
         return self.bits // self.lanes
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
+        """The integers that hold the bits of a lane."""
         return np.dtype(f"{'i' if self.kind == 's' else 'u'}{self.lane_bits // 8}")
 
 
@@ -91,6 +94,7 @@ class Opcode:
 
     @staticmethod
     def parse(text: str) -> Opcode:
+        """Splits a mnemonic at its dots."""
         name, *suffixes = text.split(".")
         types = tuple(TYPES[suffix] for suffix in suffixes if suffix in TYPES)
         return Opcode(text, name, types, tuple(suffix for suffix in suffixes if suffix not in TYPES))

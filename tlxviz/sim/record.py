@@ -15,16 +15,7 @@ from tlxviz.sim.dispatch import Outcome
 from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, Cta, Row
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.trace.build import empty_events, events_from_rows
-from tlxviz.trace.model import (
-    AgentRow,
-    BarrierRow,
-    BufferRow,
-    Events,
-    LaunchTrace,
-    SiteRow,
-    Track,
-    TrackKind,
-)
+from tlxviz.trace.model import AgentRow, BarrierRow, BufferRow, Events, LaunchTrace, SiteRow, Track, TrackKind
 
 
 def launch_trace(
@@ -33,7 +24,6 @@ def launch_trace(
     device: Device,
     outcome: Outcome,
     *,
-    numbers: Sequence[int],
     per_sm: int,
     options: Mapping[str, Any],
     version: str,
@@ -83,7 +73,7 @@ def launch_trace(
         source=launch.source,
         source_file=_neutral(launch.source_file),
         source_line=launch.source_line,
-        statistics=_statistics(outcome, numbers, per_sm, total, device),
+        statistics=_statistics(outcome, per_sm, total, device),
         hang=hang,
         complete=complete,
     )
@@ -147,7 +137,7 @@ def _from_rows(rows: Sequence[Row], program: Program) -> Events:
 def _launch_cycles(
     launch: CaughtLaunch, device: Device, outcome: Outcome, total: int, hang: dict[str, Any] | None
 ) -> int:
-    """The duration of the launch: its CTAs, what a launch costs by itself, and not less than DRAM needs for the arguments."""
+    """The duration of the launch: its CTAs and what launching costs; not less than DRAM takes for the arguments."""
     if hang is not None:
         return int(hang["cycle"])
     clock = device.clock.sustained_mhz
@@ -177,7 +167,7 @@ def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome, total
     return round(cycles)
 
 
-def _statistics(outcome: Outcome, numbers: Sequence[int], per_sm: int, total: int, device: Device) -> dict[str, Any]:
+def _statistics(outcome: Outcome, per_sm: int, total: int, device: Device) -> dict[str, Any]:
     """Totals of the SM of the first traced CTA, and of the launch."""
     sm = outcome.traced[0].sm if outcome.traced else outcome.sms[0]
     resident = device.limits.sms * per_sm

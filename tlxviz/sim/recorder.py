@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -14,18 +14,17 @@ from tlxviz.devices.model import Device
 from tlxviz.ir import load_program, name_from_source
 from tlxviz.ir.program import Program
 from tlxviz.sim.compiler import CompiledKernel, compile_program
+from tlxviz.sim.descriptors import TileDescriptor, TileStore
 from tlxviz.sim.dispatch import Dispatcher, Outcome, talks
 from tlxviz.sim.effects import written_arguments
-from tlxviz.sim.emitter import Options
 from tlxviz.sim.environment import Environment
 from tlxviz.sim.errors import HangError
 from tlxviz.sim.limits import check_launch
-from tlxviz.sim.memory import AddressSpace, TileDescriptor, TileStore, flat
+from tlxviz.sim.model import CaughtLaunch
+from tlxviz.sim.pointers import AddressSpace, flat
 from tlxviz.sim.record import launch_trace, tensor_of
+from tlxviz.sim.unit import Options
 from tlxviz.trace.model import Trace
-
-if TYPE_CHECKING:
-    from tlxviz.sim.model import CaughtLaunch
 
 CYCLE_LIMIT = 2_000_000_000
 """Cycles after which an agent counts as running away: more than a second of GPU time."""
@@ -34,7 +33,7 @@ _FEW = 32
 
 
 @contextmanager
-def quiet_process() -> Iterator[None]:
+def quiet_process() -> Generator[None]:
     """Torch on one thread: tiles are too small for more, and results are then the same every time. And no garbage
     collector, which would look through a million events again and again."""
     threads = torch.get_num_threads()
@@ -133,7 +132,6 @@ class SimulatedRecorder:
                     program,
                     self._device,
                     outcome,
-                    numbers=numbers,
                     per_sm=per_sm,
                     options={"values": "on" if self._values else "off", "ctas": sorted(traced)},
                     version=__version__,
@@ -193,7 +191,7 @@ class SimulatedRecorder:
                 values.append(value)
                 continue
             tensors.append(tensor)
-            base, offset = flat(tensor), tensor.storage_offset()
+            base, offset = flat(tensor), int(tensor.storage_offset())
             if tensor is value:
                 values += (base, offset)
                 continue

@@ -1,7 +1,7 @@
 """How generated code holds an SSA value: which Python expressions stand for it.
 
 What is known while compiling is used there: a splat stays a scalar, an index tensor stays an offset with one part per
-dimension (see `memory`), and arithmetic on them is arithmetic on integers. Only what needs a tensor becomes one.
+dimension (see `parts`), and arithmetic on them is arithmetic on integers. Only what needs a tensor becomes one.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ def _join_parts(a: tuple[Part | None, ...], b: tuple[Part | None, ...]) -> tuple
     return tuple(join_part(x, y) for x, y in zip(a, b, strict=True))
 
 
-def join(a: Held, b: Held, rank: int, integer: bool) -> Held:
-    """A representation (without expressions) that both can be brought into; `rank` of the tensor, whether it holds integers."""
+def join(a: Held, b: Held, rank: int) -> Held:
+    """A representation (without expressions) that both can be brought into, of a tensor of `rank`."""
     a, b = shape_of(a), shape_of(b)
     if a == b:
         return a

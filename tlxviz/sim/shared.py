@@ -8,21 +8,21 @@ from typing import Any
 
 import torch
 
+from tlxviz.sim.descriptors import TileDescriptor
 from tlxviz.sim.dtypes import cast
-from tlxviz.sim.memory import TileDescriptor
 
 
 class SharedView:
     """A view of one shared-memory allocation.
 
     `tensor` is None when values are off. `slot` is the leading index of a multi-buffered allocation, -1 for the whole.
-    A buffer of narrow floats that nobody reinterprets is held in f32, which is exact and what the tensor core model reads.
-    A slot that only TMA loads write may stand for a tile that its descriptor keeps, instead of a copy of it.
+    A buffer of narrow floats that nobody reinterprets is held in f32, which is exact and what the tensor core model
+    reads. A slot that only TMA loads write may stand for a tile that its descriptor keeps, instead of a copy of it.
     """
 
     __slots__ = ("_derive", "_own", "_views", "buffer", "shape", "slot", "slots", "tensor")
 
-    tensor: torch.Tensor
+    tensor: torch.Tensor | None
     slots: list[SharedView]
 
     def __init__(
@@ -35,7 +35,7 @@ class SharedView:
     ) -> None:
         self.buffer = buffer
         self.shape = tuple(shape)
-        self.tensor = tensor  # type: ignore[assignment]
+        self.tensor = tensor
         self._own = tensor
         self.slot = slot
         self._derive = derive
@@ -105,6 +105,7 @@ class SharedView:
     def store(self, value: torch.Tensor) -> None:
         """Writes all elements."""
         tensor = self.tensor
+        assert tensor is not None
         if tensor.element_size() == 1 and tensor.is_floating_point():
             value = cast(value, tensor.dtype)
         tensor.copy_(value)

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tlxviz.sim import dialects
-from tlxviz.sim.emitter import supported_operations
+from tlxviz.sim.semantics import supported_operations
 
 # What was counted in the TTGIR of 129 kernels compiled for sm_90.
 HOPPER = {
@@ -71,11 +70,9 @@ EXECUTED = executed()
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_operation_of_hopper_is_executed(name: str):
-    dialects.load()
     assert name in supported_operations() | FRAMES
     assert name in EXECUTED
 
 
 def test_what_tests_execute_is_supported():
-    dialects.load()
     assert EXECUTED - supported_operations() <= FRAMES

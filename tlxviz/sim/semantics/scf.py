@@ -26,6 +26,7 @@ class Attempt:
         self._held = dict(e.held)
 
     def undo(self) -> None:
+        """Forgets what was written since."""
         del self.e.body[self._length :]
         self.e.held = dict(self._held)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tlxviz.ir.operation import Operation, Region
 from tlxviz.ir.types import TensorType
 from tlxviz.sim import costs
-from tlxviz.sim.dialects.arith import scalar_type, skip
-from tlxviz.sim.dialects.cf import emit_body, passed, plain
 from tlxviz.sim.emitter import Emitter, emits, tuple_code
 from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.representation import Absent, Dense, Scalar, codes
+from tlxviz.sim.semantics.cf import emit_body, passed, plain
+from tlxviz.sim.semantics.operands import scalar_type, skip
 
 _SUMS = {"arith.addf": "sum", "arith.addi": "sum", "arith.mulf": "prod", "arith.muli": "prod"}
 _EXTREMES = {
@@ -38,7 +38,7 @@ def region_function(e: Emitter, region: Region) -> str:
     results = [inner.dense(value) for value in region.entry.yielded]
     inner.line(f"return {tuple_code(results)}")
     function = e.fresh("combine")
-    e.unit.add_function(f"def {function}({', '.join(names)}):", inner)
+    e.unit.add_function(f"def {function}({', '.join(names)}):", inner.body)
     return function
 
 
@@ -52,7 +52,7 @@ def _number_function(e: Emitter, region: Region) -> str:
         inner.set(argument, Scalar(name))
     inner.line(f"return {tuple_code(emit_body(inner, region))}")
     function = e.fresh("each")
-    e.unit.add_function(f"def {function}({', '.join(names)}):", inner)
+    e.unit.add_function(f"def {function}({', '.join(names)}):", inner.body)
     return function
 
 
@@ -175,7 +175,7 @@ def callee(e: Emitter, name: str) -> str:
         names += codes(held)
     results = emit_body(inner, function.regions[0])
     inner.line(f"return {tuple_code(results)}")
-    e.unit.add_function(f"def {python}({', '.join(names)}):", inner)
+    e.unit.add_function(f"def {python}({', '.join(names)}):", inner.body)
     return python
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tlxviz.ir.operation import Region
-from tlxviz.sim.dialects.cf import emit_body
 from tlxviz.sim.emitter import Emitter
+from tlxviz.sim.semantics.cf import emit_body
 
 
 def write_agent(e: Emitter, name: str, parameters: Sequence[str], region: Region) -> None:
@@ -26,4 +26,4 @@ def write_agent(e: Emitter, name: str, parameters: Sequence[str], region: Region
     ]
     if e.traced:
         prologue += ["rows = cta.rows", "emit = rows.append"]
-    e.unit.add_function(f"def {name}({', '.join(['cta', 'me', *parameters])}):", e, prologue)
+    e.unit.add_function(f"def {name}({', '.join(['cta', 'me', *parameters])}):", e.body, prologue)

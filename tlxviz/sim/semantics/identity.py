@@ -1,9 +1,21 @@
-"""`gpu`, `nvg` and `llvm`: who and where the code runs, and hints."""
+"""Who and where the code runs, the clock, and hints."""
 
 from __future__ import annotations
 
 from tlxviz.ir.operation import Operation
 from tlxviz.sim.emitter import Emitter, emits
+
+
+@emits("tt.get_program_id")
+def get_program_id(e: Emitter, op: Operation) -> None:
+    e.charge(slots=1)
+    e.result_scalar(op, f"cta.pid[{op.attributes['axis']}]")
+
+
+@emits("tt.get_num_programs")
+def get_num_programs(e: Emitter, op: Operation) -> None:
+    e.charge(slots=1)
+    e.result_scalar(op, f"cta.grid[{op.attributes['axis']}]")
 
 
 @emits("gpu.thread_id")
@@ -17,6 +29,12 @@ def thread_id(e: Emitter, op: Operation) -> None:
 def cluster_id(e: Emitter, op: Operation) -> None:
     e.charge(slots=1)
     e.result_scalar(op, "0" if op.name == "nvg.cluster_id" else "me.first_thread // 32")
+
+
+@emits("ttg.clock64")
+def clock64(e: Emitter, op: Operation) -> None:
+    e.flush()
+    e.result_scalar(op, "t" if not e.timed else "int(t)")
 
 
 @emits("llvm.intr.assume")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from tlxviz.ir.operation import Operation
 from tlxviz.sim import costs
-from tlxviz.sim.dialects.arith import finish_uniform, operand_code, scalar_type, skip, uniform
 from tlxviz.sim.emitter import Emitter, emits
+from tlxviz.sim.semantics.operands import finish_uniform, operand_code, scalar_type, skip, uniform
 
 
 @dataclass(frozen=True, slots=True)

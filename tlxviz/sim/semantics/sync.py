@@ -1,12 +1,12 @@
-"""`ttng`, first part: mbarriers, named barriers, fences, votes; and what all that waits shares."""
+"""mbarriers, named barriers, fences, votes; and what all that waits shares."""
 
 from __future__ import annotations
 
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.types import TensorType
 from tlxviz.sim import costs
-from tlxviz.sim.dialects.arith import scalar_type, skip
 from tlxviz.sim.emitter import Emitter, emits
+from tlxviz.sim.semantics.operands import scalar_type, skip
 
 
 def barrier(e: Emitter, value: Value) -> str:
@@ -15,19 +15,11 @@ def barrier(e: Emitter, value: Value) -> str:
     return e.let(f"{code}[0]" if value in e.unit.arrays else code, "b")
 
 
-def predicated(e: Emitter, op: Operation) -> str | None:
-    """The condition under which the operation happens; None if always."""
-    value = op.operand("pred")
-    if value is None:
-        return None
-    code = e.scalar(value)
-    return None if code == "True" else code
-
-
 def open_guard(e: Emitter, op: Operation) -> bool:
     """Opens `if pred:` where there is a predicate; the caller closes it by `close_guard`."""
-    code = predicated(e, op)
-    if code is None:
+    value = op.operand("pred")
+    code = "True" if value is None else e.scalar(value)
+    if code == "True":
         return False
     e.flush()
     e.line(f"if {code}:")
@@ -36,6 +28,7 @@ def open_guard(e: Emitter, op: Operation) -> bool:
 
 
 def close_guard(e: Emitter, guarded: bool) -> None:
+    """Ends what `open_guard` opened, if it did."""
     if guarded:
         e.line("pass")
         e.indent -= 1
@@ -149,7 +142,9 @@ def barrier_expect(e: Emitter, op: Operation) -> None:
     close_guard(e, guarded)
 
 
-# ---------------------------------------------------------------------- named barriers
+@emits("ttg.barrier", "gpu.barrier")
+def block_barrier(e: Emitter, op: Operation) -> None:
+    costs.block_barrier(e)
 
 
 @emits("ttng.wait_barrier_named", "ttng.arrive_barrier_named")

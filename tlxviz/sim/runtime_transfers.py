@@ -1,0 +1,72 @@
+"""Copies between global and shared memory that generated code starts, and what happens when they land."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from tlxviz.sim.descriptors import TileDescriptor
+from tlxviz.sim.dtypes import cast
+from tlxviz.sim.engine import Barrier, Cta
+from tlxviz.sim.memory import tile_view
+from tlxviz.sim.shared import SharedView
+
+
+def make_barriers(cta: Cta, array: int, slots: int) -> list[Barrier]:
+    """The mbarriers of one allocation."""
+    made = [Barrier(cta.sm.loop, array, slot) for slot in range(slots)]
+    cta.barriers += made
+    return made
+
+
+def land(cycle: int, arrival: tuple[Barrier, int, int]) -> None:
+    """The bytes of a copy have arrived; values are off."""
+    barrier, size, cause = arrival
+    barrier.tx -= size
+    if barrier.tx == 0 and barrier.pending == 0:
+        barrier.flip(cycle, cause)
+
+
+def land_load(cycle: int, arrival: tuple[Barrier, int, int, TileDescriptor, Any, torch.Tensor]) -> None:
+    """A TMA load has arrived."""
+    barrier, size, cause, descriptor, at, target = arrival
+    descriptor.load(at, target)
+    barrier.tx -= size
+    if barrier.tx == 0 and barrier.pending == 0:
+        barrier.flip(cycle, cause)
+
+
+def land_tile(cycle: int, arrival: tuple[Barrier, int, int, TileDescriptor, tuple[int, ...], SharedView]) -> None:
+    """A TMA load has arrived in a slot that nothing else writes."""
+    barrier, size, cause, descriptor, at, view = arrival
+    view.receive(descriptor, at)
+    barrier.tx -= size
+    if barrier.tx == 0 and barrier.pending == 0:
+        barrier.flip(cycle, cause)
+
+
+def land_gather(cycle: int, arrival: tuple[Barrier, int, int, TileDescriptor, Any, torch.Tensor]) -> None:
+    """A TMA gather has arrived."""
+    barrier, size, cause, descriptor, (rows, column), target = arrival
+    descriptor.gather(rows, column, target)
+    barrier.land(cycle, size, cause)
+
+
+def bulk_store(base: torch.Tensor, offset: int, source: torch.Tensor, size: int) -> None:
+    """`cp.async.bulk` from shared to global memory: `size` bytes."""
+    flat = cast(source.reshape(-1), base.dtype)[: size // base.element_size()]
+    tile_view("store", base, offset, [1], [(0, flat.numel())]).copy_(flat)
+
+
+def land_bulk(cycle: int, arrival: tuple[Barrier, int, int, torch.Tensor, int, torch.Tensor]) -> None:
+    """A `cp.async.bulk` from global to shared memory has arrived: `size` bytes."""
+    barrier, size, cause, base, offset, target = arrival
+    count = size // base.element_size()
+    target.view(-1)[:count] = tile_view("load", base, offset, [1], [(0, count)])
+    barrier.land(cycle, size, cause)
+
+
+def scratch(size: int) -> torch.Tensor:
+    """Global scratch memory of one CTA."""
+    return torch.zeros(size, dtype=torch.int8)

@@ -1,0 +1,60 @@
+"""The semantics of operations. Importing the package registers all of them."""
+
+from __future__ import annotations
+
+from tlxviz.sim.emitter import EMITTERS
+from tlxviz.sim.semantics import (
+    async_copies,
+    cf,
+    comparisons,
+    constants,
+    conversions,
+    debugging,
+    floats,
+    foreign_code,
+    functions,
+    global_memory,
+    identity,
+    integers,
+    math,
+    mma,
+    pointers,
+    scf,
+    shapes,
+    shared_memory,
+    sync,
+    tensor_descriptors,
+    tma,
+    warp_specialize,
+)
+
+__all__ = [
+    "async_copies",
+    "cf",
+    "comparisons",
+    "constants",
+    "conversions",
+    "debugging",
+    "floats",
+    "foreign_code",
+    "functions",
+    "global_memory",
+    "identity",
+    "integers",
+    "math",
+    "mma",
+    "pointers",
+    "scf",
+    "shapes",
+    "shared_memory",
+    "supported_operations",
+    "sync",
+    "tensor_descriptors",
+    "tma",
+    "warp_specialize",
+]
+
+
+def supported_operations() -> frozenset[str]:
+    """Names of the operations that have semantics."""
+    return frozenset(EMITTERS)

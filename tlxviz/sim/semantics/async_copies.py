@@ -1,0 +1,101 @@
+"""`ttg`: asynchronous copies from global to shared memory."""
+
+from __future__ import annotations
+
+import math
+
+from tlxviz.ir.operation import Operation
+from tlxviz.ir.types import bytes_of, element_of
+from tlxviz.sim import costs
+from tlxviz.sim.emitter import Emitter, emits
+from tlxviz.sim.engine import TMA
+from tlxviz.sim.errors import UnsupportedOperation
+from tlxviz.sim.expressions import parts_code
+from tlxviz.sim.representation import DensePointers, Pointer, Pointers, Scalar
+from tlxviz.sim.semantics.operands import filler_code, mask_code
+from tlxviz.sim.semantics.shared_memory import contents
+from tlxviz.sim.semantics.sync import barrier, drain
+
+
+@emits("ttg.async_copy_global_to_local")
+def async_copy(e: Emitter, op: Operation) -> None:
+    memory = e.unit.device.memory
+    pointer, target = op.groups["ptr"][0], op.groups["dst"][0]
+    if op.operand("barrier") is not None:
+        bulk_copy(e, op)
+        return
+    size = bytes_of(target.type)
+    costs.issue(e, pointer.type, 1.0 / max(1.0, 16 / max(1, bytes_of(element_of(target.type)))))
+    e.flush()
+    begin = e.mark()
+    e.order()
+    view = e.scalar(target)
+    transfer = math.ceil(size / memory.load_bytes_per_cycle)
+    ready = e.let(f"sm.load(t, {transfer}, {round(memory.cp_async_latency_cycles)}, {size})", "r")
+    row = e.row()
+    e.record(begin=begin, slot=f"{view}.slot")
+    e.line(f"if me.group[0] < {ready}: me.group = ({ready}, {row})")
+    for result in op.results:
+        e.set(result, Scalar("None"))
+    if not contents(e, target):
+        return
+    mask = mask_code(e, op.operand("mask"))
+    other = filler_code(e, op.operand("other"))
+    match e.get(pointer):
+        case Pointers(base, offset, parts):
+            e.line(f"copy_tile({view}.tensor, {base}, {offset}, {parts_code(parts)}, {mask}, {other})")
+        case DensePointers(base, offsets):
+            value = op.operand("mask")
+            dense = "None" if value is None else e.dense(value)
+            e.line(f"{view}.store(load_dense({base}, {offsets}, {dense}, {other}))")
+        case held:
+            raise UnsupportedOperation(f"an asynchronous copy through {type(held).__name__}")
+
+
+def bulk_copy(e: Emitter, op: Operation) -> None:
+    """`cp.async.bulk`: the TMA engine copies a row of bytes and tells an mbarrier, not a group."""
+    tma = e.unit.device.tma
+    pointer, target = e.get(op.groups["ptr"][0]), op.groups["dst"][0]
+    if not isinstance(pointer, Pointer):
+        raise UnsupportedOperation("a bulk copy from what is no single pointer")
+    length = op.operand("bulk_size")
+    b = barrier(e, op.groups["barrier"][0])
+    view = e.scalar(target)
+    size = str(bytes_of(target.type)) if length is None else e.scalar(length)
+    e.flush()
+    begin = e.mark()
+    e.charge(latency=tma.issue_cycles)
+    e.order()
+    row = e.row()
+    e.record(begin=begin, slot=f"{view}.slot")
+    x, transfer = e.fresh("x"), e.let(f"-(-{size} // {round(tma.bytes_per_cycle)})", "x")
+    e.line(f"{x} = max(sm.tma_free, t)")
+    e.line(f"sm.tma_free = {x} + {transfer}; sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
+    landed = f"{x} + {transfer} + {round(tma.l2_latency_cycles)}"
+    cause = "-1"
+    if e.traced:
+        e.record(begin=x, end=landed, slot=f"{view}.slot", phase="-1", cause=row, engine=TMA)
+        cause = f"{row} + 1"
+    if contents(e, target):
+        source = f"{pointer.base}, {pointer.offset}"
+        e.line(f"heappush(heap, ({landed}, next(seq), land_bulk, ({b}, {size}, {cause}, {source}, {view}.tensor)))")
+    else:
+        e.line(f"heappush(heap, ({landed}, next(seq), land, ({b}, {size}, {cause})))")
+    for result in op.results:
+        e.set(result, Scalar("None"))
+
+
+@emits("ttg.async_commit_group")
+def async_commit_group(e: Emitter, op: Operation) -> None:
+    e.charge(slots=1)
+    e.line("me.copies.append(me.group); me.group = (0, -1)")
+    for result in op.results:
+        e.set(result, Scalar("None"))
+
+
+@emits("ttg.async_wait")
+def async_wait(e: Emitter, op: Operation) -> None:
+    for result in op.results:
+        e.set(result, Scalar("None"))
+    drain(e, "me.copies", f"len({{q}}) > {op.attributes['num']}", 8.0)
+    costs.block_barrier(e)

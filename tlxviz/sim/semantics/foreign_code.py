@@ -1,0 +1,74 @@
+"""`tt`: inline assembly and device functions."""
+
+from __future__ import annotations
+
+from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.types import ScalarType, TensorType, element_of
+from tlxviz.sim import costs
+from tlxviz.sim.emitter import Emitter, emits
+from tlxviz.sim.expressions import tuple_code
+from tlxviz.sim.libdevice import extern_function
+from tlxviz.sim.representation import Absent, Dense, Pointer, Scalar
+from tlxviz.sim.semantics.operands import finish_uniform, scalar_type, skip, uniform
+
+
+@emits("tt.elementwise_inline_asm")
+def inline_asm(e: Emitter, op: Operation) -> None:
+    text = str(op.attributes["asm_string"])
+    _asm_cost(e, op, text)
+    pure = bool(op.attributes.get("pure", False))
+    if pure and skip(e, op):
+        for result in op.results:
+            e.set(result, Absent())
+        return
+    if not pure:
+        e.settle_loads()
+        e.order()
+    names = tuple(_asm_type(value) for value in op.operands)
+    results = tuple(_asm_type(value) for value in op.results)
+    constraints = str(op.attributes.get("constraints", ""))
+    program = e.unit.asm((text, constraints, int(op.attributes.get("packed_element", 1)), names, results))
+    operands: list[str] = []
+    for value in op.operands:
+        held = e.get(value)
+        operands.append(f"address_of({held.base}, {held.offset})" if isinstance(held, Pointer) else e.dense(value))
+    found = [e.fresh() for _ in op.results]
+    e.line("environment.begin(cta, me, t)" if e.timed else "pass")
+    target = f"{', '.join(found)}{',' if len(found) == 1 else ''} = " if found else ""
+    e.line(f"{target}{program}.run({tuple_code(operands)}, environment)")
+    if not pure and e.timed:
+        e.line("t += environment.elapsed()")
+    for name, result in zip(found, op.results, strict=True):
+        e.set(result, Dense(name) if isinstance(result.type, TensorType) else Scalar(name))
+
+
+def _asm_type(value: Value) -> str:
+    element = element_of(value.type)
+    return element.name if isinstance(element, ScalarType) else "ptr"
+
+
+def _asm_cost(e: Emitter, op: Operation, text: str) -> None:
+    type_ = op.results[0].type if op.results else op.operands[0].type if op.operands else ScalarType("i32")
+    packed = max(1, int(op.attributes.get("packed_element", 1)))
+    statements = max(1, text.count(";"))
+    functions = sum(text.count(name) for name in ("ex2.", "lg2.", "rcp.", "rsqrt.", "sqrt.", "tanh.", "sin.", "cos."))
+    costs.issue(e, type_, statements / packed)
+    if functions:
+        costs.special(e, type_, functions / packed)
+
+
+@emits("tt.extern_elementwise")
+def extern_elementwise(e: Emitter, op: Operation) -> None:
+    costs.issue(e, op.result.type, 8.0)
+    costs.special(e, op.result.type)
+    if skip(e, op):
+        return
+    name = e.constant(extern_function(str(op.attributes["symbol"])))
+    dtype = e.dtype(scalar_type(op.result.type))
+    if all(uniform(e, value) is not None for value in op.operands):
+        arguments = ", ".join(
+            f"tensor({uniform(e, value)}, dtype={e.dtype(scalar_type(value.type))})" for value in op.operands
+        )
+        finish_uniform(e, op, f"{name}({arguments}).to({dtype}).item()")
+        return
+    e.result_dense(op, f"{name}({', '.join(e.dense(value) for value in op.operands)}).to({dtype})")

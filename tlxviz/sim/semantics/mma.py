@@ -1,0 +1,155 @@
+"""Matrix products: `tt.dot` and wgmma."""
+
+from __future__ import annotations
+
+import math
+
+from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.types import MemDescType, ScalarType, TensorType, element_of
+from tlxviz.sim.emitter import Emitter, emits
+from tlxviz.sim.engine import TENSOR_CORE
+from tlxviz.sim.representation import Absent, Dense, Uniform
+from tlxviz.sim.semantics.operands import scalar_type, skip
+from tlxviz.sim.semantics.sync import drain
+
+
+def flop(op: Operation) -> int:
+    """Floating-point operations of an MMA: a multiply-add counts two."""
+    type_ = op.result.type
+    a = op.groups["a"][0].type
+    assert isinstance(type_, TensorType)
+    assert isinstance(a, (TensorType, MemDescType))
+    return 2 * type_.size * a.shape[-1]
+
+
+def mma_cycles(e: Emitter, op: Operation) -> tuple[int, int]:
+    """Cycles that an MMA keeps the SM's tensor cores busy, and its FLOP."""
+    core = e.unit.device.tensor_core
+    type_ = op.result.type
+    assert isinstance(type_, TensorType)
+    work = flop(op)
+    rate = tensor_rate(e, op)
+    columns = type_.shape[-1]
+    return max(1, math.ceil(work / rate * max(1.0, core.min_n / columns))), work
+
+
+def tensor_rate(e: Emitter, op: Operation) -> float:
+    """FLOP per cycle and SM for the operand type of an MMA."""
+    core = e.unit.device.tensor_core
+    element = element_of(op.groups["a"][0].type)
+    name = element.name if isinstance(element, ScalarType) else ""
+    rates = {"f16": core.fp16, "bf16": core.bf16, "f32": core.tf32, "f64": core.fp64, "i8": core.int8}
+    return rates.get(name, core.fp8)
+
+
+def _operand(e: Emitter, value: Value, precision: str) -> str:
+    """An MMA operand as f32 (f64 for wide and integer types)."""
+    element = scalar_type(value.type)
+    code = e.scalar(value) if isinstance(value.type, MemDescType) else e.dense(value)
+    held_wide = False
+    if isinstance(value.type, MemDescType):
+        code = f"{code}.tensor"
+        root = e.unit.program.roots.get(value)
+        held_wide = root is not None and root.index not in e.unit.narrow and element.is_float and element.bytes < 4
+    if held_wide:
+        return code
+    match element.name:
+        case "f32":
+            return f"tf32({code})" if precision in ("tf32", "0") else code
+        case "f64":
+            return code
+        case _ if element.is_integer:
+            return f"{code}.double()"
+        case _:
+            return f"{code}.float()"
+
+
+def dot_code(e: Emitter, op: Operation) -> str:
+    """The product in the accumulator's type; a zero accumulator costs nothing."""
+    a, b, c = (op.groups[part][0] for part in "abc")
+    precision = str(op.attributes.get("inputPrecision", "0"))
+    x, y = _operand(e, a, precision), _operand(e, b, precision)
+    held = e.get(c)
+    type_ = scalar_type(op.result.type)
+    zero = isinstance(held, Uniform) and held.code in ("0.0", "0", "-0.0")
+    use = op.operand("use_c")
+    if use is not None and e.scalar(use) == "False":
+        zero = True
+    batched = len(e.shape(op.result)) > 2
+    integer = type_.is_integer
+    function = "mm" if not batched else "matmul"
+    if zero:
+        code = f"{function}({x}, {y})"
+    else:
+        previous = e.dense(c)
+        if type_.name != "f32" and type_.name != "f64":
+            previous = f"{previous}.double()" if integer else f"{previous}.float()"
+        code = f"addmm({previous}, {x}, {y})" if not batched else f"{previous} + matmul({x}, {y})"
+        if use is not None and e.scalar(use) != "True":
+            code = f"({code} if {e.scalar(use)} else {function}({x}, {y}))"
+    return code if type_.name in ("f32", "f64") else f"({code}).to({e.dtype(type_)})"
+
+
+@emits("tt.dot")
+def dot(e: Emitter, op: Operation) -> None:
+    """A synchronous MMA (`mma.sync`)."""
+    core = e.unit.device.tensor_core
+    cycles, work = mma_cycles(e, op)
+    duration = math.ceil(cycles / core.mma_sync_fraction)
+    e.settle_loads()
+    e.flush()
+    begin = e.mark()
+    e.order()
+    row = e.row()
+    x = e.fresh("x")
+    if e.timed:
+        e.line(f"{x} = sm.tensor_free")
+        e.line(f"if {x} < t: {x} = t")
+        e.line(f"sm.tensor_free = t = {x} + {duration}; sm.tensor_busy += {duration}; sm.flop += {work}")
+    e.record(begin=begin)
+    e.record(begin=x, end="t", cause=row, engine=TENSOR_CORE)
+    if skip(e, op):
+        e.set(op.result, Absent())
+        return
+    e.result_dense(op, dot_code(e, op))
+
+
+@emits("ttng.warp_group_dot")
+def warp_group_dot(e: Emitter, op: Operation) -> None:
+    core = e.unit.device.tensor_core
+    result = op.result
+    duration, work = mma_cycles(e, op)
+    e.settle_loads()
+    e.flush()
+    begin = e.mark()
+    e.charge(latency=core.issue_cycles)
+    e.order()
+    row = e.row()
+    first = op.groups["a"][0]
+    slot = f"{e.scalar(first)}.slot" if isinstance(first.type, MemDescType) else "-1"
+    e.record(begin=begin, slot=slot)
+    x = e.fresh("x")
+    e.line(f"{x} = sm.tensor_free")
+    e.line(f"if {x} < t: {x} = t")
+    e.line(f"sm.tensor_free = {x} + {duration}; sm.tensor_busy += {duration}; sm.flop += {work}")
+    done = f"{x} + {duration + round(core.completion_cycles)}"
+    if e.traced:
+        e.record(begin=x, end=f"{x} + {duration}", slot=slot, phase="-1", cause=row, engine=TENSOR_CORE)
+        e.line(f"me.mmas.append(({done}, {row} + 1))")
+    else:
+        e.line(f"me.mmas.append(({done}, -1))")
+    if skip(e, op):
+        e.set(result, Absent())
+    else:
+        e.set(result, Dense(e.let(dot_code(e, op))))
+    if not op.attributes.get("isAsync", False):
+        drain(e, "me.mmas", "{q}", core.wait_cycles)
+
+
+@emits("ttng.warp_group_dot_wait")
+def warp_group_dot_wait(e: Emitter, op: Operation) -> None:
+    for result, operand in zip(op.results, op.operands, strict=True):
+        e.set(result, e.held.get(operand, Absent()))
+        if operand in e.unit.arrays:
+            e.unit.arrays.add(result)
+    drain(e, "me.mmas", f"len({{q}}) > {op.attributes['pendings']}", e.unit.device.tensor_core.wait_cycles)

@@ -1,0 +1,145 @@
+"""`ttg`: shared memory and views of it."""
+
+from __future__ import annotations
+
+from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.program import BarrierArray, Buffer
+from tlxviz.ir.types import MemDescType, ScalarType, element_of
+from tlxviz.sim import costs
+from tlxviz.sim.emitter import Emitter, emits
+from tlxviz.sim.errors import UnsupportedOperation
+from tlxviz.sim.representation import Absent
+from tlxviz.sim.semantics.operands import scalar_type, skip
+
+
+def buffer_of(e: Emitter, value: Value) -> Buffer | None:
+    """The allocation that a memory view belongs to."""
+    root = e.unit.program.roots.get(value)
+    return root if isinstance(root, Buffer) else None
+
+
+def contents(e: Emitter, value: Value) -> bool:
+    """Whether the contents of the memory behind a view are computed."""
+    buffer = buffer_of(e, value)
+    return e.values or (buffer is not None and buffer.index in e.unit.contents)
+
+
+def held_dtype(e: Emitter, value: Value) -> str:
+    """The dtype in which the memory behind a view is held."""
+    element = element_of(value.type)
+    buffer = buffer_of(e, value)
+    assert isinstance(value.type, MemDescType)
+    number = scalar_type(value.type)
+    if number.is_float and number.bytes < 4 and (buffer is None or buffer.index not in e.unit.narrow):
+        return e.dtype(ScalarType("f32"))
+    return e.dtype(element)
+
+
+@emits("ttg.local_alloc")
+def local_alloc(e: Emitter, op: Operation) -> None:
+    result = op.result
+    root = e.unit.program.roots.get(result)
+    if isinstance(root, BarrierArray):
+        e.unit.arrays.add(result)
+        e.result_scalar(op, f"make_barriers(cta, {root.index}, {root.slots})")
+        return
+    index = root.index if isinstance(root, Buffer) else -1
+    init = op.operand("init") or (op.operands[0] if op.operands else None)
+    e.result_scalar(op, f"allocate({index}, {e.shape(result)}, {held_dtype(e, result)}, {contents(e, result)})")
+    if init is not None:
+        costs.shared_traffic(e, init.type)
+        costs.block_barrier(e)
+        if contents(e, result):
+            e.line(f"{e.scalar(result)}.store({e.dense(init)})")
+
+
+@emits("ttg.local_dealloc")
+def local_dealloc(e: Emitter, op: Operation) -> None:
+    """Lifetime only."""
+
+
+@emits("ttg.memdesc_index")
+def memdesc_index(e: Emitter, op: Operation) -> None:
+    source, index = op.groups["src"][0], op.groups["index"][0]
+    e.charge(slots=1)
+    code = e.scalar(source)
+    where = e.scalar(index)
+    if isinstance(e.unit.program.roots.get(source), BarrierArray):
+        e.result_scalar(op, f"{code}[{where}]" if source in e.unit.arrays else code)
+        return
+    e.result_scalar(op, f"{code}.slots[{where}]")
+
+
+@emits("ttg.memdesc_trans")
+def memdesc_trans(e: Emitter, op: Operation) -> None:
+    e.result_scalar(op, f"{e.scalar(op.operands[0])}.transposed({tuple(op.attributes['order'])})")
+
+
+@emits("ttg.memdesc_subslice")
+def memdesc_subslice(e: Emitter, op: Operation) -> None:
+    offsets = tuple(op.attributes["offsets"])
+    source = e.scalar(op.operands[0])
+    shape = e.shape(op.result)
+    if len(offsets) != len(shape):
+        raise UnsupportedOperation("ttg.memdesc_subslice that changes the rank")
+    e.result_scalar(op, f"{source}.subslice({offsets}, {shape})")
+
+
+@emits("ttg.memdesc_reshape")
+def memdesc_reshape(e: Emitter, op: Operation) -> None:
+    e.result_scalar(op, f"{e.scalar(op.operands[0])}.reshaped({e.shape(op.result)})")
+
+
+@emits("ttg.memdesc_reinterpret")
+def memdesc_reinterpret(e: Emitter, op: Operation) -> None:
+    source = op.operands[0]
+    if isinstance(e.unit.program.roots.get(source), BarrierArray):
+        e.set(op.result, e.get(source))
+        if source in e.unit.arrays:
+            e.unit.arrays.add(op.result)
+        return
+    e.result_scalar(
+        op, f"{e.scalar(source)}.reinterpreted({e.shape(op.result)}, {e.dtype(element_of(op.result.type))})"
+    )
+
+
+@emits("ttg.local_load")
+def local_load(e: Emitter, op: Operation) -> None:
+    costs.shared_traffic(e, op.result.type)
+    if skip(e, op):
+        e.set(op.result, Absent())
+        return
+    source = op.groups["src"][0]
+    dtype = e.dtype(scalar_type(op.result.type))
+    view = f"{e.scalar(source)}.tensor"
+    e.result_dense(op, f"{view}.clone()" if held_dtype(e, source) == dtype else f"{view}.to({dtype})")
+
+
+@emits("ttg.local_store")
+def local_store(e: Emitter, op: Operation) -> None:
+    value, target = op.groups["value"][0], op.groups["dst"][0]
+    costs.shared_traffic(e, value.type)
+    if contents(e, target):
+        e.line(f"{e.scalar(target)}.store({e.dense(value)})")
+
+
+@emits("ttg.local_gather")
+def local_gather(e: Emitter, op: Operation) -> None:
+    costs.shared_traffic(e, op.result.type)
+    if skip(e, op):
+        e.set(op.result, Absent())
+        return
+    source, index = op.groups["src"][0], op.groups["indices"][0]
+    dtype = e.dtype(scalar_type(op.result.type))
+    axis = op.attributes["axis"]
+    e.result_dense(op, f"{e.scalar(source)}.tensor.gather({axis}, {e.dense(index)}.long()).to({dtype})")
+
+
+@emits("ttg.local_scatter")
+def local_scatter(e: Emitter, op: Operation) -> None:
+    value, target, index = op.groups["value"][0], op.groups["dst"][0], op.groups["indices"][0]
+    costs.shared_traffic(e, value.type)
+    if contents(e, target):
+        axis = op.attributes["axis"]
+        dtype = held_dtype(e, target)
+        e.line(f"{e.scalar(target)}.tensor.scatter_({axis}, {e.dense(index)}.long(), {e.dense(value)}.to({dtype}))")

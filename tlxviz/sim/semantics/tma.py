@@ -1,0 +1,146 @@
+"""`ttng`: copies by the TMA engine between shared and global memory."""
+
+from __future__ import annotations
+
+import math
+
+from tlxviz.ir.operation import Operation
+from tlxviz.ir.types import MemDescType, Type, bytes_of
+from tlxviz.sim import costs
+from tlxviz.sim.emitter import Emitter, emits
+from tlxviz.sim.engine import TMA
+from tlxviz.sim.errors import UnsupportedOperation
+from tlxviz.sim.expressions import tuple_code
+from tlxviz.sim.representation import Pointer, Scalar
+from tlxviz.sim.semantics.shared_memory import contents
+from tlxviz.sim.semantics.sync import barrier, close_guard, drain, open_guard
+
+STORE_WAIT_CYCLES = 8.0
+
+
+def _coordinates(e: Emitter, op: Operation) -> str:
+    return tuple_code(e.scalar(value) for value in op.groups["coords"])
+
+
+def _block_bytes(type_: Type) -> int:
+    assert isinstance(type_, MemDescType)
+    return bytes_of(type_)
+
+
+@emits("ttng.async_tma_copy_global_to_local", "ttng.async_tma_gather")
+def tma_load(e: Emitter, op: Operation) -> None:
+    tma = e.unit.device.tma
+    guarded = open_guard(e, op)
+    if op.groups.get("multicast"):
+        raise UnsupportedOperation("TMA multicast needs clusters, which this version does not simulate")
+    target = op.groups["dst"][0]
+    size = _block_bytes(target.type)
+    b = barrier(e, op.groups["barrier"][0])
+    view = e.scalar(target)
+    needed = contents(e, target)
+    if op.name == "ttng.async_tma_gather":
+        at = f"({e.dense(op.groups['x_offsets'][0])}, {e.scalar(op.groups['y_offset'][0])})" if needed else "()"
+        method = "gather"
+    else:
+        at = _coordinates(e, op)
+        method = "load"
+    transfer = math.ceil(size / tma.bytes_per_cycle)
+    e.flush()
+    begin = e.mark()
+    e.charge(latency=tma.issue_cycles)
+    e.order()
+    row = e.row()
+    e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
+    x = e.fresh("x")
+    e.line(f"{x} = sm.tma_free")
+    e.line(f"if {x} < t: {x} = t")
+    e.line(f"sm.tma_free = {x} + {transfer}; sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
+    landed = f"{x} + {transfer + round(tma.l2_latency_cycles)}"
+    cause = "-1"
+    if e.traced:
+        e.record(begin=x, end=landed, slot=f"{b}.slot", phase=f"{b}.completed", cause=row, engine=TMA)
+        cause = f"{row} + 1"
+    if needed:
+        desc = e.scalar(op.groups["desc"][0])
+        root = e.unit.program.roots.get(target)
+        if root is not None and root.index in e.unit.borrowing and method == "load":
+            method, arrival = "tile", view
+        else:
+            arrival = f"{view}.tensor"
+        e.line(f"heappush(heap, ({landed}, next(seq), land_{method}, ({b}, {size}, {cause}, {desc}, {at}, {arrival})))")
+    else:
+        e.line(f"heappush(heap, ({landed}, next(seq), land, ({b}, {size}, {cause})))")
+    close_guard(e, guarded)
+
+
+@emits("ttng.async_tma_copy_local_to_global", "ttng.async_tma_reduce", "ttng.async_tma_scatter", "ttng.async_store")
+def tma_store(e: Emitter, op: Operation) -> None:
+    tma = e.unit.device.tma
+    e.settle_loads()
+    source = op.groups["src"][0]
+    size = _block_bytes(source.type)
+    view = e.scalar(source)
+    transfer = math.ceil(size / tma.store_bytes_per_cycle)
+    e.flush()
+    begin = e.mark()
+    costs.block_barrier(e)  # all warps have written before one of them issues the copy
+    e.charge(latency=tma.issue_cycles)
+    e.order()
+    row = e.row()
+    e.record(begin=begin, slot=f"{view}.slot")
+    x = e.fresh("x")
+    e.line(f"{x} = sm.tma_store_free")
+    e.line(f"if {x} < t: {x} = t")
+    e.line(f"sm.tma_store_free = {x} + {transfer}; sm.tma_store_bytes += {size}")
+    done = e.let(f"{x} + {transfer + round(tma.store_latency_cycles)}", "x")
+    if e.traced:
+        e.record(begin=x, end=done, slot=f"{view}.slot", phase="-1", cause=row, engine=TMA)
+        e.line(f"me.stores.append(({done}, {row} + 1))")
+    else:
+        e.line(f"me.stores.append(({done}, -1))")
+    for result in op.results:
+        e.set(result, Scalar(done))
+    if not e.values:
+        return
+    match op.name:
+        case "ttng.async_store":
+            held = e.get(op.groups["dst"][0])
+            if not isinstance(held, Pointer):
+                raise UnsupportedOperation("ttng.async_store to something that is no single pointer")
+            e.line(f"bulk_store({held.base}, {held.offset}, {view}.tensor, {e.scalar(op.groups['size'][0])})")
+        case "ttng.async_tma_scatter":
+            desc = e.scalar(op.groups["desc"][0])
+            rows, column = e.dense(op.groups["x_offsets"][0]), e.scalar(op.groups["y_offset"][0])
+            e.line(f"{desc}.scatter({rows}, {column}, {view}.tensor)")
+        case "ttng.async_tma_reduce":
+            desc = e.scalar(op.groups["desc"][0])
+            e.line(f"{desc}.reduce({_coordinates(e, op)}, {view}.tensor, {str(op.attributes['kind'])!r})")
+        case _:
+            desc = e.scalar(op.groups["desc"][0])
+            e.line(f"{desc}.store({_coordinates(e, op)}, {view}.tensor)")
+
+
+@emits("ttng.async_tma_store_wait")
+def tma_store_wait(e: Emitter, op: Operation) -> None:
+    drain(e, "me.stores", f"len({{q}}) > {op.attributes['pendings']}", STORE_WAIT_CYCLES)
+
+
+@emits("ttng.async_tma_store_token_wait")
+def tma_store_token_wait(e: Emitter, op: Operation) -> None:
+    """Waits for one store and those before it, then arrives at barriers."""
+    token = e.held.get(op.groups["token"][0])
+    first = "{q}"
+    if isinstance(token, Scalar) and token.code != "None":
+        first = f"{{q}} and {{q}}[0][0] <= {token.code}"
+    drain(e, "me.stores", first, STORE_WAIT_CYCLES)
+    for target, condition in zip(op.groups.get("barriers", ()), op.groups.get("barrier_preds", ()), strict=True):
+        b = barrier(e, target)
+        e.order()
+        with e.block(f"if {e.scalar(condition)}:"):
+            e.line(f"{b}.last_site = {e.site()}; {b}.last_time = t; {b}.pending -= 1")
+            e.line(f"if {b}.pending <= 0: {b}.settle(t, {'len(rows) - 1' if e.traced else '-1'})")
+
+
+@emits("ttng.async_tma_prefetch", "ttng.prefetch", "ttng.prefetch_tensormap")
+def prefetch(e: Emitter, op: Operation) -> None:
+    e.charge(slots=2)

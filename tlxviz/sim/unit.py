@@ -1,0 +1,88 @@
+"""What the functions of one kernel share while they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tlxviz.devices.model import Device
+from tlxviz.ir.operation import Operation, Region, Value
+from tlxviz.ir.program import Agent, Program
+from tlxviz.sim.liveness import Liveness
+from tlxviz.sim.ptx import compile_asm
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to compile a kernel for."""
+
+    values: bool
+    """Whether tensors are computed, or only what feeds control flow, addresses and barriers."""
+    traced: bool
+    """Whether events are recorded."""
+    cycle_limit: int
+    """Cycles after which an agent counts as running away."""
+
+
+Line = tuple[int, str, Operation | None]
+"""Indentation, text, and the operation that it belongs to."""
+
+
+@dataclass(slots=True)
+class Unit:
+    """What the functions of one kernel share while they are written."""
+
+    program: Program
+    device: Device
+    options: Options
+    liveness: Liveness
+    narrow: set[int]
+    """Buffers that keep their own dtype, because somebody reinterprets them."""
+    borrowing: set[int]
+    """Buffers whose slots may stand for tiles that descriptors keep."""
+    namespace: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Globals of the generated code."""
+    lines: list[Line] = field(default_factory=list[Line])
+    """The functions that are finished."""
+    arrays: set[Value] = field(default_factory=set[Value])
+    """Values that hold a whole array of mbarriers."""
+    callees: dict[str, str] = field(default_factory=dict[str, str])
+    """Python names of functions that were not inlined."""
+    agent_of: dict[Region, Agent] = field(default_factory=dict[Region, Agent])
+    first_thread: dict[int, int] = field(default_factory=dict[int, int])
+    """Number of the first thread of each agent."""
+    addressing: dict[Value, bool] = field(default_factory=dict[Value, bool])
+    """Which tensors are made of ranges and scalars only; filled by `costs`."""
+    counter: int = 0
+    _asm: dict[Any, str] = field(default_factory=dict[Any, str])
+
+    @property
+    def live(self) -> set[Value]:
+        """Values that are computed."""
+        return self.liveness.live
+
+    @property
+    def contents(self) -> set[int]:
+        """Buffers whose contents are computed."""
+        return self.liveness.buffers
+
+    def constant(self, value: Any, prefix: str = "K") -> str:
+        """A global name for `value`."""
+        self.counter += 1
+        name = f"{prefix}{self.counter}"
+        self.namespace[name] = value
+        return name
+
+    def asm(self, key: tuple[Any, ...]) -> str:
+        """A global name for compiled inline assembly."""
+        found = self._asm.get(key)
+        if found is None:
+            found = self._asm[key] = self.constant(compile_asm(*key), "ASM")
+        return found
+
+    def add_function(self, heading: str, body: Sequence[Line], prologue: Sequence[str] = ()) -> None:
+        """Takes over the lines of a finished function."""
+        self.lines.append((0, heading, None))
+        self.lines += [(1, text, None) for text in prologue]
+        self.lines += body
