@@ -157,6 +157,12 @@ def hopper_gemm_ws(
             tlx.async_descriptor_store_wait(0)
 
 
+def check_sizes(m: int, n: int, k: int) -> None:
+    for name, size in (("M", m), ("N", n), ("K", k)):
+        if size < 1:
+            raise ValueError(f"{name} is {size} and must be 1 or more")
+
+
 def matmul(
     a: torch.Tensor,
     b: torch.Tensor,
@@ -172,11 +178,16 @@ def matmul(
     n = b.shape[1]
     if b.shape[0] != k:
         raise ValueError(f"A is {m}x{k} and B is {b.shape[0]}x{n}: the inner sizes differ")
+    check_sizes(m, n, k)
     for name, size in (("K", k), ("N", n)):
         if size % 8:
             raise ValueError(f"{name} is {size} and must be a multiple of 8: TMA needs rows of whole 16-byte units")
     if block_m not in (128, 256):
         raise ValueError(f"BLOCK_M is {block_m}: each of the two consumers needs 64 or 128 rows")
+    if block_n not in (32, 64, 128, 256, 512):
+        raise ValueError(f"BLOCK_N is {block_n} and must be 32, 64, 128, 256 or 512: a tile is stored in four strips")
+    if block_k not in (16, 32, 64, 128):
+        raise ValueError(f"BLOCK_K is {block_k} and must be 16, 32, 64 or 128: wgmma multiplies 16 deep")
     if stages < 2:
         raise ValueError(f"STAGES is {stages} and must be 2 or more: a consumer gives a slot back one step later")
     if not (a.is_contiguous() and b.is_contiguous()):
@@ -214,9 +225,10 @@ def main() -> int:
     args = parser.parse_args()
 
     torch.manual_seed(0)
-    a = torch.randn((args.m, args.k), device="cuda", dtype=torch.float16)
-    b = torch.randn((args.k, args.n), device="cuda", dtype=torch.float16)
     try:
+        check_sizes(args.m, args.n, args.k)
+        a = torch.randn((args.m, args.k), device="cuda", dtype=torch.float16)
+        b = torch.randn((args.k, args.n), device="cuda", dtype=torch.float16)
         c = matmul(a, b, block_m=args.block_m, block_n=args.block_n, block_k=args.block_k, stages=args.stages)
     except ValueError as error:
         print(f"hopper_gemm_ws: {error}", file=sys.stderr)

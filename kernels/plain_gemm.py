@@ -67,6 +67,12 @@ def plain_gemm(
     tl.store(c_ptrs, acc.to(tl.float16), mask=(rows[:, None] < M) & (columns[None, :] < N))
 
 
+def check_sizes(m: int, n: int, k: int) -> None:
+    for name, size in (("M", m), ("N", n), ("K", k)):
+        if size < 1:
+            raise ValueError(f"{name} is {size} and must be 1 or more")
+
+
 def matmul(
     a: torch.Tensor,
     b: torch.Tensor,
@@ -83,6 +89,14 @@ def matmul(
     n = b.shape[1]
     if b.shape[0] != k:
         raise ValueError(f"A is {m}x{k} and B is {b.shape[0]}x{n}: the inner sizes differ")
+    check_sizes(m, n, k)
+    for name, block in (("BLOCK_M", block_m), ("BLOCK_N", block_n)):
+        if block < 1 or block & (block - 1):
+            raise ValueError(f"{name} is {block} and must be a power of two")
+    if block_k not in (16, 32, 64, 128):
+        raise ValueError(f"BLOCK_K is {block_k} and must be 16, 32, 64 or 128: tensor cores multiply 16 deep")
+    if stages < 1:
+        raise ValueError(f"STAGES is {stages} and must be 1 or more")
     c = torch.empty((m, n), device=a.device, dtype=torch.float16)
     grid = (triton.cdiv(m, block_m) * triton.cdiv(n, block_n),)
     plain_gemm[grid](
@@ -119,9 +133,14 @@ def main() -> int:
     args = parser.parse_args()
 
     torch.manual_seed(0)
-    a = torch.randn((args.m, args.k), device="cuda", dtype=torch.float16)
-    b = torch.randn((args.k, args.n), device="cuda", dtype=torch.float16)
-    c = matmul(a, b, block_m=args.block_m, block_n=args.block_n, block_k=args.block_k, stages=args.stages)
+    try:
+        check_sizes(args.m, args.n, args.k)
+        a = torch.randn((args.m, args.k), device="cuda", dtype=torch.float16)
+        b = torch.randn((args.k, args.n), device="cuda", dtype=torch.float16)
+        c = matmul(a, b, block_m=args.block_m, block_n=args.block_n, block_k=args.block_k, stages=args.stages)
+    except ValueError as error:
+        print(f"plain_gemm: {error}", file=sys.stderr)
+        return 1
 
     expected = a.float() @ b.float()
     error = float((c.float() - expected).norm() / expected.norm())

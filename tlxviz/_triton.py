@@ -5,16 +5,19 @@ Nothing of triton is imported until one of these functions is called, so that th
 
 from __future__ import annotations
 
+import inspect
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tlxviz._errors import TlxvizError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
+    from collections.abc import Callable, Iterator
 
 INSTALL = 'pip install "tlxviz[fbtriton]"'
 
@@ -46,6 +49,8 @@ def require() -> None:
     try:
         import triton
     except Exception as error:  # a broken installation fails in any way it likes
+        if interrupted(error):
+            raise KeyboardInterrupt from error
         raise TlxvizError(f"triton is installed but cannot be imported ({error}). To mend it: {INSTALL}") from error
     if not hasattr(triton, "jit"):
         raise TlxvizError(
@@ -56,6 +61,20 @@ def require() -> None:
 
     if knobs.runtime.interpret:
         raise TlxvizError("TRITON_INTERPRET is set: kernels would be interpreted and tlxviz would see none. Unset it")
+
+
+def interrupted(error: BaseException) -> bool:
+    """Is Ctrl-C what it came from? C++ code that runs while a module is imported makes an ImportError of it."""
+    pending: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while pending:
+        link = pending.pop()
+        if isinstance(link, KeyboardInterrupt):
+            return True
+        if link is not None and id(link) not in seen:
+            seen.add(id(link))
+            pending += [link.__cause__, link.__context__]
+    return False
 
 
 def toolchain() -> Toolchain:
@@ -87,6 +106,14 @@ def autotuner_class() -> Any:
     return Autotuner
 
 
+def tuned_name(tuner: Any) -> str:
+    """Name of the kernel that an autotuner tunes, perhaps through other decorators."""
+    function = tuner
+    while not isinstance(function, jit_function_class()) and hasattr(function, "fn"):
+        function = function.fn
+    return str(getattr(function, "__name__", "?"))
+
+
 def active_driver_slot() -> tuple[Any, str]:
     """Object and attribute that hold the driver in use. Reading the public property would create the GPU's driver."""
     from triton.runtime.driver import driver
@@ -108,6 +135,17 @@ def bypasses() -> Iterator[tuple[Any, str, Any]]:
         holder = getattr(knobs, group, None)
         if holder is not None and hasattr(type(holder), name):
             yield holder, name, False
+
+
+def without_reproducers() -> Iterator[tuple[Any, str, Callable[..., None]]]:
+    """Object, attribute and value that keep the whole PTX off stdout when ptxas refuses it."""
+    from triton.backends.nvidia import compiler
+
+    def print_other(*values: Any, **options: Any) -> None:
+        if not any("please share the reproducer" in str(value) for value in values):
+            print(*values, **options)
+
+    yield compiler, "print", print_other
 
 
 def target(capability: tuple[int, int]) -> Any:
@@ -158,13 +196,45 @@ class Source:
     text: str
     """The kernel alone, decorators included."""
     file: str
+    """Absolute, except for a name such as `<stdin>`."""
     line: int
     """Of the first line of `text`."""
 
 
 def source_of(jit_function: Any) -> Source:
     lines = getattr(jit_function, "raw_src", None) or []
-    return Source("".join(lines), jit_function.fn.__code__.co_filename, int(jit_function.starting_line_number))
+    return Source("".join(lines), _file_of(jit_function), int(jit_function.starting_line_number))
+
+
+def _file_of(jit_function: Any) -> str:
+    file = str(jit_function.fn.__code__.co_filename)
+    if not file.startswith("<"):
+        with suppress(OSError):  # the current folder may be gone
+            file = os.path.abspath(file)
+    return file
+
+
+def files_of_helpers(jit_function: Any) -> set[str]:
+    """Files of the functions that a kernel refers to by name, directly or through others."""
+    jit = jit_function_class()
+    found: dict[int, Any] = {}
+    pending = [jit_function]
+    while pending:
+        function = pending.pop()
+        code = function.fn.__code__
+        names = {*code.co_names, *code.co_freevars}
+        scopes = [function.fn.__globals__, inspect.getclosurevars(function.fn).nonlocals]
+        seen: set[int] = set()
+        while scopes:
+            scope = scopes.pop()
+            for value in [scope[name] for name in names if name in scope]:
+                if isinstance(value, jit) and id(value) not in found:
+                    found[id(value)] = value
+                    pending.append(value)
+                elif isinstance(value, ModuleType) and id(value) not in seen:  # helpers.twice
+                    seen.add(id(value))
+                    scopes.append(vars(value))
+    return {_file_of(function) for function in found.values()}
 
 
 def is_internal(file: str) -> bool:
@@ -182,3 +252,12 @@ def is_compile_failure(error: BaseException) -> bool:
             return True
         frame = frame.tb_next
     return False
+
+
+def assembler_errors(error: BaseException) -> list[str]:
+    """What ptxas printed, if it is ptxas that refused the kernel."""
+    before, found, after = str(error).partition("`ptxas` stderr:")
+    if not found:
+        return []
+    printed = [line for line in after.partition("Repro command:")[0].splitlines() if line.strip()]
+    return printed or [before.strip()]

@@ -165,5 +165,5 @@ def hung() -> LaunchTrace:
         ],
     }
     made = pipeline(3, cycles=5000, hang=report)
-    made.tracks[1] = replace(made.tracks[1], end=5000)
+    made.tracks[1] = replace(made.tracks[1], end=300)
     return made

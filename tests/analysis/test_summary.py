@@ -115,7 +115,7 @@ def test_a_track_that_was_cut_short_ends_with_its_last_event() -> None:
     assert (summary.time_ns, summary.tflops) == (None, None)
 
 
-def test_a_hung_warp_group_ends_where_it_hangs() -> None:
+def test_a_hung_launch_has_no_time() -> None:
     summary = summarise(hung())
     assert [group.cycles for group in summary.groups] == [300, 300]
     assert summary.time_ns is None

@@ -9,31 +9,34 @@ from pathlib import Path
 from typing import Any
 
 from tlxviz.devices import Device, load_device
+from tlxviz.launch.model import LaunchLog
 from tlxviz.trace import LaunchTrace, Trace
 
 
 class FakeRecorder:
-    def __init__(self, options: dict[str, Any]) -> None:
-        self.options = options
+    def __init__(self, options: dict[str, Any], recorded: list[str] | None) -> None:
+        self.options, self.recorded = options, recorded
         self.trace = Trace()
 
     def execute(self, launch: Any) -> None:
         """Takes a recorded launch for a launch; an exception instead of one is raised after it is recorded."""
         made, error = launch
-        if self.options["kernels"](made.kernel):
+        if self.options["kernels"](made.kernel) and (self.recorded is None or made.kernel in self.recorded):
             self.trace.launches.append(made)
         if error is not None:
             raise error
 
 
 class FakeBackend:
-    """Its scripts find a function `launch` that executes the next one of `launches`."""
+    """Its scripts find a function `launch` that executes the next one of `launches`, and one that launches nothing."""
 
     def __init__(
         self,
         launches: Sequence[LaunchTrace | tuple[LaunchTrace, BaseException]] = (),
         before: Callable[[], None] | None = None,
+        recorded: list[str] | None = None,
     ) -> None:
+        self.recorded = recorded
         self.launches = [each if isinstance(each, tuple) else (each, None) for each in launches]
         self.options: dict[str, Any] = {}
         self.device: Device | None = None
@@ -48,16 +51,27 @@ class FakeBackend:
 
     def make_recorder(self, device: Device, **options: Any) -> FakeRecorder:
         self.options = options
-        return FakeRecorder(options)
+        return FakeRecorder(options, self.recorded)
 
-    def run_script(self, path: Path, argv: Sequence[str], device: Device, execute: Callable[[Any], None]) -> int:
+    def run_script(
+        self, path: Path, argv: Sequence[str], device: Device, execute: Callable[[Any], None], log: LaunchLog
+    ) -> int:
         launches = iter(self.launches)
+
+        def launch() -> None:
+            made, error = next(launches)
+            log.executed[made.kernel] = log.executed.get(made.kernel, 0) + 1
+            execute((made, error))
+
+        def launch_empty(kernel: str) -> None:
+            log.empty[kernel] = log.empty.get(kernel, 0) + 1
+
         if self.before is not None:
             self.before()
         old = sys.argv
         sys.argv = [str(path), *argv]
         try:
-            runpy.run_path(str(path), {"launch": lambda: execute(next(launches))}, "__main__")
+            runpy.run_path(str(path), {"launch": launch, "launch_empty": launch_empty}, "__main__")
         except SystemExit as end:
             return int(end.code or 0)
         finally:

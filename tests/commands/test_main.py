@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 
 from tlxviz import __version__
 from tlxviz.commands import main
+from tlxviz.commands.interrupts import importing
 
 _IMPORTS = """
 import sys
@@ -38,6 +40,7 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert "run a script and record its kernels" in out
     assert "print the summary of a trace" in out
     assert "exit status" in out
+    assert "130 interrupted" in out
 
 
 @pytest.mark.parametrize(
@@ -49,7 +52,16 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
         (["foo.py", "--m", "4"], "'foo.py' is not a command. Did you mean 'tlxviz run foo.py'?"),
         (["foo.tlxtrace"], "'foo.tlxtrace' is not a command. Did you mean 'tlxviz report foo.tlxtrace'?"),
         (["--nonsense"], "Try 'tlxviz --help'."),
-        (["run"], "the following arguments are required: script.py"),
+        (["run"], "the following arguments are required: script.py\n"),
+        (["run", "-dash.py", "--m", "4"], "-dash.py is taken for an option. If it is a file, write ./-dash.py"),
+        (["run", "-o", "-x.tlxtrace", "x.py"], "-x.tlxtrace is taken for an option. If it is a file, write ./-x."),
+        (["report", "-dash.tlxtrace"], "If it is a file, write ./-dash.tlxtrace"),
+        (["run", ""], "argument script.py: the name is empty"),
+        (["run", "--kernel", "", "x.py"], "argument --kernel: the name is empty"),
+        (["run", "-o", "", "x.py"], "argument -o/--output: the name is empty"),
+        (["report", ""], "argument TRACE: the name is empty"),
+        (["run", "x" * 300 + ".py"], "cannot be read: the name is too long"),
+        (["report", "x" * 300 + ".tlxtrace"], "too long"),
         (["run", "--nonsense", "x.py"], "Try 'tlxviz run --help'."),
         (["run", "--values", "maybe", "x.py"], "invalid choice: 'maybe'"),
         (["run", "--ctas", "3:1", "x.py"], "'3:1' names no CTAs: write 0, or 0,1,132, or 0:4 for 0 to 3"),
@@ -65,6 +77,22 @@ def test_wrong_usage_is_one_message(words: list[str], says: str, capsys: pytest.
     assert captured.err.startswith("tlxviz: error: ")
     assert says in captured.err
     assert "Traceback" not in captured.err
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_ctrl_c_within_imports(hidden: bool) -> None:
+    def interrupted_import() -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            if not hidden:
+                raise ImportError("cannot load module more than once per process") from None
+
+    with pytest.raises(KeyboardInterrupt), importing():
+        interrupted_import()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(ImportError), importing():
+        raise ImportError
 
 
 def test_a_gpu_cannot_be_recorded_yet(capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,6 +25,7 @@ CASES = [
     *((KERNELS / "plain_gemm.py", f"--stages {stages} --m 300 --n 520 --k 264") for stages in (1, 2, 4)),
     (KERNELS / "plain_gemm.py", "--block-m 64 --block-n 64 --block-k 32 --m 256 --n 256 --k 256"),
     *((SCRIPTS / f"{name}.py", "") for name in ("vector_add", "fused_softmax", "layer_norm", "matmul", "elementwise")),
+    (SCRIPTS / "layer_norm.py", "--columns 1"),
     (SCRIPTS / "matmul.py", "--m 128 --n 256 --k 64 --activation leaky_relu"),
     (SCRIPTS / "matmul.py", "--m 77 --n 93 --k 41 --stages 1"),
 ]

@@ -93,7 +93,7 @@ def test_a_hang_is_explained_and_exits_with_1(tmp_path: Path) -> None:
         (
             "out_of_bounds.py",
             1,
-            "out_of_bounds.py:11 (tt.store): store of int32 elements 64 to 127 of an allocation that has 100",
+            "out_of_bounds.py:11 (tt.store), CTA 1: store of int32 elements 64 to 127 of an allocation that has 100",
         ),
         ("missing.py", 2, "missing.py"),
     ],
@@ -169,6 +169,19 @@ def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
     (launch,) = load_trace(tmp_path / "long.tlxtrace").launches
     assert not launch.complete
     assert 0 < launch.statistics["ctas_simulated"] < 3_000_000
+
+
+@pytest.mark.parametrize("kind", ["ImportError", "SystemError"])
+def test_ctrl_c_while_triton_is_imported(tmp_path: Path, kind: str) -> None:
+    """C++ code that initialises a module makes another exception of it."""
+    (tmp_path / "triton").mkdir()
+    (tmp_path / "triton" / "__init__.py").write_text(
+        f"try:\n    raise KeyboardInterrupt\nexcept BaseException as error:\n    raise {kind}('init') from error\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = tlxviz(tmp_path, "run", SCRIPTS / "two_launches.py", PYTHONPATH=paths)
+
+    assert (done.returncode, done.stderr) == (130, "tlxviz: error: interrupted\n")
 
 
 def test_nothing_is_printed_into_a_closed_pipe(tmp_path: Path) -> None:

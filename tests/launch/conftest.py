@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 
 from tlxviz.devices.file import load_device
 from tlxviz.devices.model import Device
-from tlxviz.launch.model import Launch
+from tlxviz.launch.model import Launch, LaunchLog
 from tlxviz.launch.script import run_script
 
 PRELUDE = """\
@@ -41,6 +41,7 @@ out = torch.zeros(1000, device="cuda")
 class Run:
     status: int
     launches: list[Launch]
+    log: LaunchLog
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +67,8 @@ def run(write: Callable[..., Path], device: Device) -> Callable[..., Run]:
 
     def run_body(body: str, *argv: str, **options: str) -> Run:
         launches: list[Launch] = []
-        status = run_script(write(body, **options), argv, device, launches.append)
-        return Run(status, launches)
+        log = LaunchLog()
+        status = run_script(write(body, **options), argv, device, launches.append, log)
+        return Run(status, launches, log)
 
     return run_body

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,7 @@ import torch
 
 from tlxviz._errors import TlxvizError
 from tlxviz.devices.model import Device
+from tlxviz.launch.locations import rebased
 from tlxviz.launch.model import HostDescriptor, Launch
 from tlxviz.launch.parameters import parameter_names
 from tlxviz.launch.script import run_script
@@ -126,7 +129,9 @@ def test_grids_are_padded(run: Runner, grid: str, expected: tuple[int, int, int]
 
 
 def test_an_empty_grid_launches_nothing(run: Runner):
-    assert run("add[(0,)](x, y, out, 1000, BLOCK=256)").launches == []
+    done = run("add[(0,)](x, y, out, 1000, BLOCK=256)\nadd[(2, 0)](x, y, out, 1000, BLOCK=256)")
+    assert done.launches == []
+    assert (done.log.executed, done.log.empty) == ({}, {"add": 2})
 
 
 def test_two_kernels_and_one_of_them_twice(run: Runner):
@@ -148,6 +153,7 @@ many[(1,)](x, 5, 2.5, True, 1, None, 2, 3.0, 11)
 def test_what_is_known_about_the_kernel(run: Runner):
     [launch] = run("add[(4,)](x, y, out, 1000, BLOCK=256, num_warps=2, num_stages=5)").launches
     assert launch.source.startswith("@triton.jit\ndef add(")
+    assert Path(launch.source_file).is_absolute()
     assert Path(launch.source_file).name == "script.py"
     assert launch.source_line == 6
     assert launch.metadata["num_warps"] == 2
@@ -198,9 +204,11 @@ def test_the_first_configuration_stands_in_for_tuning(run: Runner):
         assert add.best_config.kwargs == {"BLOCK": 128}
         assert out[0] == 5 and x[0] == 0
     """
-    [launch] = run(body).launches
+    done = run(body)
+    [launch] = done.launches
     assert launch.grid == (8, 1, 1)
     assert launch.arguments["BLOCK"] == 128
+    assert (done.log.executed, done.log.tuned) == ({"add": 1}, {"add": 3})
 
 
 def test_kernels_of_an_imported_module_are_compiled_for_the_device_at_hand(write: Writer, device: Device):
@@ -211,6 +219,67 @@ def test_kernels_of_an_imported_module_are_compiled_for_the_device_at_hand(write
     run_script(script, [], replace(device, capability=(10, 0)), launches.append)
     assert [launch.metadata["target"]["arch"] for launch in launches] == [90, 100]
     assert all(launch.compile_seconds > 0 for launch in launches)
+
+
+@pytest.mark.parametrize("call", ["twice", "module.twice"])
+def test_a_copy_of_a_script_is_reported_under_its_own_name(
+    write: Writer, device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+):
+    """Triton's cache knows a kernel by its source, and gives the copy the code of the original."""
+    helper = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def twice(x):
+    return x + x
+"""
+    body = f"""
+        import helper_of_copies as module
+        from helper_of_copies import twice
+
+        @triton.jit
+        def doubled(p):
+            at = tl.arange(0, 64)
+            tl.store(p + at, {call}(tl.load(p + at)))
+
+        doubled[(1,)](x)
+    """
+    for folder in ("one", 'the copy µ "of" it'):
+        (tmp_path / folder).mkdir()
+        launches: list[Launch] = []
+        module = write("", prelude=helper, name=f"{folder}/helper_of_copies.py")
+        script = write(body, name=f"{folder}/script.py")
+        monkeypatch.delitem(sys.modules, "helper_of_copies", raising=False)
+        run_script(script, [], device, launches.append)
+        [launch] = launches
+        files = {str(file).replace("µ", "\\C2\\B5").replace('"', "\\22") for file in (script, module)}
+        assert set(re.findall(r'"([^"]*\.py)":', launch.ttgir)) == files
+        assert launch.source_file == str(script)
+
+
+def test_the_file_of_a_kernel_in_ttgir():
+    text = """\
+#loc = loc("/old/k.py":3:0)
+#loc7 = loc("x"(#loc))
+module {
+  tt.func private @helper() {
+  } loc(#loc2)
+  tt.func public @k(%x: i32 loc("x"(#loc))) {
+    scf.if %x {
+    } loc(#loc2)
+    tt.return loc(#loc4)
+  } loc(#loc7)
+} loc(#loc)
+#loc2 = loc("/old/helper.py":9:2)
+#loc4 = loc(callsite(#loc2 at "/old/k.py":5:4))
+"""
+    moved = rebased(text, "/new/k.py", ["/new/helper.py", "/new/other.py"])
+    assert moved == text.replace("/old/", "/new/")
+    assert rebased(text, "/new/k.py", ["/new/helper.py", "/more/helper.py"]) == text.replace("/old/k", "/new/k")
+    assert rebased(text, "/new\\é.py") == text.replace('"/old/k.py"', '"/new\\\\\\C3\\A9.py"')
+    unknown = text.replace("} loc(#loc7)", "} loc(unknown)")
+    assert rebased(unknown, "/new.py") == unknown
 
 
 def test_torch_function_modes_are_off_while_a_launch_is_executed(write: Writer, device: Device):

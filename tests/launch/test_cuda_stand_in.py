@@ -93,6 +93,13 @@ SCRIPTS = {
         assert "tensor([1., 1.]" in repr(made)
         assert made.tolist() == [1.0, 1.0] and made.numpy().sum() == 2
     """,
+    "random numbers of all devices": """
+        torch.cuda.seed_all()
+        states = torch.cuda.get_rng_state_all()
+        first = torch.rand(4, device="cuda")
+        torch.cuda.random.set_rng_state_all(states)
+        assert torch.equal(first, torch.rand(4, device="cuda"))
+    """,
     "what is not simulated says so": """
         try:
             torch.cuda.get_device_properties(0).total_memory
@@ -107,6 +114,25 @@ SCRIPTS = {
 @pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS.keys())
 def test_scripts(run: Runner, script: str):
     assert run(script, prelude=PRELUDE).status == 0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "mem_get_info()",
+        "memory.mem_get_info()",
+        "memory_stats()",
+        "utilization()",
+        "temperature()",
+        "cudart()",
+        "CUDAGraph()",
+        "graph(None)",
+    ],
+)
+def test_what_asks_the_runtime_is_refused_by_name(run: Runner, call: str):
+    name = call.partition("(")[0].removeprefix("memory.")
+    with pytest.raises(TlxvizError, match=rf"the script calls torch\.cuda\.{name}, which a simulated device"):
+        run(f"torch.cuda.{call}\n", prelude=PRELUDE)
 
 
 def test_measuring_time_is_refused(run: Runner):

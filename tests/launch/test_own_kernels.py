@@ -63,6 +63,28 @@ def test_rows_that_tma_cannot_take_are_refused(gemm: Gemm, capsys: pytest.Captur
     assert "K is 201 and must be a multiple of 8" in capsys.readouterr().err
 
 
+WRONG = [
+    "--m 0",
+    "--n 0",
+    "--k 0",
+    "--m -1",
+    "--block-k 8",
+    "--block-k 48",
+    "--block-k 256",
+    "--block-n 48",
+    "--stages 0",
+]
+
+
+@pytest.mark.parametrize("argv", WRONG)
+@pytest.mark.parametrize("name", ["plain_gemm", "hopper_gemm_ws"])
+def test_what_cannot_be_multiplied_is_refused(gemm: Gemm, capsys: pytest.CaptureFixture[str], name: str, argv: str):
+    assert gemm(name, *argv.split()) == (1, [])
+    option, number = argv.split()
+    what = option.removeprefix("--").replace("-", "_").upper()
+    assert capsys.readouterr().err.startswith(f"{name}: {what} is {number} and must be ")
+
+
 @pytest.mark.parametrize(
     "blocks",
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,6 +90,29 @@ def test_a_kernel_that_does_not_compile_is_named(run: Runner):
     assert "script.py" in text
 
 
+def test_of_what_the_assembler_refuses_its_own_words_are_shown(run: Runner, capsys: pytest.CaptureFixture[str]):
+    body = """
+        @triton.jit
+        def nonsense(p):
+            at = tl.arange(0, 128)
+            value = tl.inline_asm_elementwise(
+                "nonsense.f32 $0, $1;", "=f,f", [tl.load(p + at)], dtype=tl.float32, is_pure=True, pack=1
+            )
+            tl.store(p + at, value)
+
+        nonsense[(1,)](x)
+    """
+    with pytest.raises(ScriptError) as caught:
+        run(body)
+    first, *rest = str(caught.value).splitlines()
+    assert first.startswith("kernel nonsense (")
+    assert first.endswith(") does not compile")
+    assert 1 <= len(rest) <= 10
+    assert "Not a name of any known instruction: 'nonsense'" in rest[0]
+    assert "Traceback" not in str(caught.value)
+    assert ".visible" not in capsys.readouterr().out
+
+
 def test_a_script_may_cope_with_a_kernel_that_does_not_compile(run: Runner):
     body = """
         @triton.jit
@@ -112,6 +137,27 @@ def test_a_wrong_call_is_the_scripts_error_and_no_compilers(run: Runner):
     assert "BLOCK" in str(caught.value)
 
 
+@pytest.mark.parametrize("error", ["BaseException('mine')", "GeneratorExit"])
+def test_any_exception_is_the_scripts_error(run: Runner, error: str):
+    with pytest.raises(ScriptError, match=error.partition("(")[0]):
+        run(f"raise {error}\n", prelude="")
+
+
+def test_ctrl_c_within_an_import_is_ctrl_c(run: Runner, write: Writer):
+    module = (
+        "try:\n    raise KeyboardInterrupt\nexcept BaseException as error:\n    raise ImportError('init') from error\n"
+    )
+    write("", prelude=module, name="interrupted_module.py")
+    with pytest.raises(KeyboardInterrupt):
+        run("import interrupted_module\n", prelude="")
+
+
+@pytest.mark.parametrize("close", ["sys.stderr.close()", "sys.stderr = None"])
+def test_a_message_to_a_stderr_that_is_gone(run: Runner, monkeypatch: pytest.MonkeyPatch, close: str):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert run(f"import sys\n{close}\nsys.exit('a message')\n", prelude="").status == 1
+
+
 @pytest.mark.parametrize("error", [TlxvizError("the kernel hangs"), ArithmeticError("a fault of ours")])
 def test_what_execute_raises_is_not_the_scripts_error(write: Writer, device: Device, error: Exception):
     def execute(_launch: Launch) -> None:
@@ -129,7 +175,7 @@ def test_there_has_to_be_a_script(tmp_path: Path, device: Device):
         run_script(tmp_path, [], device, print)
     trace = tmp_path / "old.tlxtrace"
     trace.write_bytes(b"PK\x03\x04\0\0")
-    with pytest.raises(UsageError, match="not a Python script; to look at a trace: tlxviz view"):
+    with pytest.raises(UsageError, match="not a Python script; to look at a trace: tlxviz report"):
         run_script(trace, [], device, print)
 
 

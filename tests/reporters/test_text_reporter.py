@@ -37,6 +37,17 @@ def test_several_launches_of_little() -> None:
     assert rendered(*map(summarise, made)) == golden("little.txt")
 
 
+def test_ctas_that_do_not_exist() -> None:
+    stream = io.StringIO()
+    made = summarise(launch(agents=[AgentRow("compute", "compute", 0, 4)]))
+    TextReporter([made, summarise(pipeline())], ["kernel k has only CTA 0: ...", None]).render(stream)
+    first, second = stream.getvalue().split("Launch 1")
+    assert "\nkernel k has only CTA 0: ...\n" in first
+    assert "compute          4     -  no such CTA" in first
+    assert "not traced" not in first
+    assert "no such CTA" not in second
+
+
 @pytest.mark.parametrize("width", [20, 40, 64, 72, 80, 120, 200])
 def test_no_line_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setenv("COLUMNS", str(width))

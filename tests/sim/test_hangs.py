@@ -14,17 +14,17 @@ import torch
 from kernel_runner import compile_kernel, execute, run_kernel, run_ttgir
 
 from tlxviz._errors import ExitCode
-from tlxviz.sim.errors import BarrierError, HangError, RunawayError
+from tlxviz.sim.errors import BarrierError, HangError, MemoryAccessError
 
 triton = pytest.importorskip("triton")
 tlx = pytest.importorskip("triton.language.extra.tlx")
 tl = pytest.importorskip("triton.language")
 
 
-def line_of(function: Any, text: str) -> int:
-    """The line of this file on which `text` stands in a kernel."""
+def line_of(function: Any, text: str, *, last: bool = False) -> int:
+    """The line of this file on which `text` stands in a kernel, first or last."""
     lines, first = inspect.getsourcelines(function.fn)
-    return first + next(number for number, line in enumerate(lines) if text in line)
+    return first + [number for number, line in enumerate(lines) if text in line][-1 if last else 0]
 
 
 def hang(function: Any, *args: Any, **options: Any) -> tuple[str, dict[str, Any]]:
@@ -182,11 +182,13 @@ def test_bytes_that_nothing_announced(tile: Callable[[], Any]):
     text, report = hang(unannounced, tile(), torch.zeros(64, 64).half())
     (waiter,) = report["waiters"]
     assert facts(waiter, "variable", "pending", "count", "missing_bytes", "last_arrival") == ("full", 1, 1, -8192, None)
-    assert report["arrivers"] == []
+    assert [facts(each, "agent", "line") for each in report["arrivers"]] == [
+        (waiter["agent"], line_of(unannounced, "async_descriptor_load"))
+    ]
     line = line_of(unannounced, "barrier_wait")
     assert text == (
         f"kernel unannounced hangs in CTA 0: {waiter['agent']} waits for full[0], phase 0, at {__file__}:{line} "
-        "(nobody has arrived yet, it got 8,192 bytes that nothing announced, and nothing arrives on it)"
+        "(nobody has arrived yet, it got 8,192 bytes that nothing announced)"
     )
 
 
@@ -309,7 +311,9 @@ def test_a_trace_of_a_hang_holds_what_came_before():
         recorder.execute(launch)
     (trace,) = recorder.trace.launches
     assert trace.hang == caught.value.report
-    assert [trace.sites[site].kind for site in trace.events["site"]] == ["arrive"]
+    assert [trace.sites[site].kind for site in trace.events["site"]] == ["arrive", "wait"]
+    (waiter,) = trace.hang["waiters"]
+    assert (trace.events["begin"][1], trace.events["end"][1]) == (waiter["since"], trace.hang["cycle"])
 
 
 @triton.jit
@@ -349,13 +353,63 @@ def test_a_loop_that_waits_for_memory_nobody_writes():
     run_kernel(spinning, (1,), torch.ones(1, dtype=torch.int32), y)
     assert y.item() == 1
     launch = compile_kernel(spinning, (1,), torch.zeros(1, dtype=torch.int32), y)
-    with pytest.raises(RunawayError) as caught:
-        execute(launch, cycle_limit=1_000_000)
+    with pytest.raises(HangError) as caught:
+        execute(launch)
     assert caught.value.exit_code == ExitCode.FINDINGS
-    line = line_of(spinning, "while seen == 0")
-    assert str(caught.value).startswith(f"kernel spinning at {__file__}:{line}")
-    assert "still running after 1,000,1" in str(caught.value)
-    assert str(caught.value).endswith("the loop does not end, or waits for memory that nobody writes")
+    line = line_of(spinning, "    seen = tl.load(flag_ptr, volatile=True)", last=True)
+    assert str(caught.value) == (
+        f"kernel spinning hangs in CTA 0: compute reads memory at {__file__}:{line} over and over, "
+        "and nobody writes it any more"
+    )
+    (waiter,) = caught.value.report["waiters"]
+    assert facts(waiter, "operation", "line") == ("poll", line)
+
+
+@triton.jit
+def meeting(flag_ptr, CTAS: tl.constexpr):
+    tl.atomic_add(flag_ptr, 1)
+    while tl.atomic_add(flag_ptr, 0) < CTAS:
+        pass
+
+
+def test_ctas_that_wait_for_one_that_never_starts():
+    """A barrier over the grid, and one CTA more than fits on the device."""
+    fits = 132 * 2
+    run_kernel(meeting, (fits,), torch.zeros(1, dtype=torch.int32), CTAS=fits, num_warps=32)
+    launch = compile_kernel(meeting, (fits + 1,), torch.zeros(1, dtype=torch.int32), CTAS=fits + 1, num_warps=32)
+    with pytest.raises(HangError, match="1 more CTAs were never started, since no SM had room for them") as caught:
+        execute(launch)
+    assert facts(caught.value.report, "ctas", "queued") == (fits, 1)
+
+
+@triton.jit
+def wrong_slot(y_ptr, slot):
+    done = tlx.alloc_barriers(2)
+    tlx.barrier_arrive(done[slot])
+    tlx.barrier_wait(done[slot], 0)
+    tl.store(y_ptr, 1)
+
+
+@pytest.mark.parametrize("slot", [-1, 2])
+def test_a_slot_that_does_not_exist(slot: int):
+    run_kernel(wrong_slot, (1,), torch.zeros(1, dtype=torch.int32), 0)
+    with pytest.raises(MemoryAccessError, match=rf"done\[{slot}\] does not exist, done has slots 0 to 1: mend the index"):
+        run_kernel(wrong_slot, (1,), torch.zeros(1, dtype=torch.int32), slot)
+
+
+@triton.jit
+def disagreeing(y_ptr):
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            tlx.named_barrier_wait(3, 256)
+            tl.store(y_ptr, 1)
+        with tlx.async_task(num_warps=4):
+            tlx.named_barrier_wait(3, 384)
+
+
+def test_named_barriers_whose_counts_differ():
+    with pytest.raises(BarrierError, match="counts have to agree"):
+        run_kernel(disagreeing, (1,), torch.zeros(1, dtype=torch.int32))
 
 
 @triton.jit

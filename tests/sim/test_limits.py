@@ -15,7 +15,7 @@ from kernel_runner import Run, compile_kernel, execute, h200, ttgir_launch
 from tlxviz._errors import ExitCode
 from tlxviz.commands import main
 from tlxviz.launch.model import Launch
-from tlxviz.sim.errors import LaunchLimitError, UnsupportedOperation
+from tlxviz.sim.errors import InvalidGridError, LaunchLimitError, UnsupportedOperation
 from tlxviz.sim.recorder import SimulatedRecorder
 
 triton = pytest.importorskip("triton")
@@ -38,7 +38,8 @@ def nothing(grid: tuple[int, int, int] = (1, 1, 1), warps: int = 4, **metadata: 
 def refused(launch: Launch, error: type[Exception] = LaunchLimitError) -> str:
     with pytest.raises(error) as caught:
         execute(launch)
-    assert caught.value.exit_code == ExitCode.CANNOT_RUN  # type: ignore[attr-defined]
+    wrong_grid = isinstance(caught.value, InvalidGridError)
+    assert caught.value.exit_code == (ExitCode.SCRIPT_FAILED if wrong_grid else ExitCode.CANNOT_RUN)  # type: ignore
     return str(caught.value)
 
 

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from damage import TRACK, damaged, npy, rewrite, rewrite_manifest
 
+from tlxviz.trace import load_trace
+
 MEMBERS: list[tuple[Callable[[dict[str, bytes]], object], str | None]] = [
     (lambda members: members.pop(TRACK), f"it has no {TRACK}"),
     (
@@ -80,6 +82,33 @@ MANIFESTS: list[tuple[Callable[[Any], object], str]] = [
         lambda m: m["launches"][0]["tracks"][2].update(kind=[]),
         "launches[0].tracks[2].kind is [], which is no kind of track",
     ),
+    (lambda m: m["launches"][0].update(cycles=2**70), "launches[0].cycles is an integer of more than 64 bits"),
+    (lambda m: m["launches"][0].update(cycles=-1), "launches[0].cycles is -1"),
+    (
+        lambda m: m["launches"][0].update(clock_mhz={"$float": "nan"}),
+        "launches[0].clock_mhz is nan, which is no figure",
+    ),
+    (lambda m: m["launches"][0].update(clock_mhz=-5.5), "launches[0].clock_mhz is -5.5"),
+    (
+        lambda m: m["launches"][0]["tracks"][0].update(end=-(2**64)),
+        "launches[0].tracks[0].end is an integer of more than 64 bits",
+    ),
+    (
+        lambda m: m["launches"][0]["statistics"]["busy"].update(tma={"$float": "inf"}),
+        "launches[0].statistics.busy.tma is inf, which is no figure",
+    ),
+    (
+        lambda m: m["launches"][0]["statistics"].update(ctas=[0, 2**64]),
+        "launches[0].statistics.ctas[1] is an integer of more than 64 bits",
+    ),
+    (
+        lambda m: m["launches"][0]["hang"].update(cycle=2**63),
+        "launches[0].hang.cycle is an integer of more than 64 bits",
+    ),
+    (
+        lambda m: m["launches"][0].update(statistics={"sm_cycles": float("nan")}),
+        "manifest.json is not JSON: NaN is no number there",
+    ),
     (lambda m: m["launches"][0]["events"].update(rows=-1), "launches[0].events.rows is -1"),
     (
         lambda m: m["launches"][0]["events"]["columns"].update(slot="<f8"),
@@ -104,6 +133,14 @@ def test_a_pickled_column_is_refused(path: Path) -> None:
     np.save(data, np.array([None, None, None], object), allow_pickle=True)
     rewrite(path, lambda members: members.update({TRACK: data.getvalue()}))
     assert damaged(path) == f"{TRACK} is |O[3], the manifest says <i4[3]"
+
+
+def test_arguments_may_be_any_numbers(path: Path) -> None:
+    def change(manifest: Any) -> None:
+        manifest["launches"][0]["arguments"] = {"mask": 2**64 - 1, "scale": {"$float": "-inf"}}
+
+    rewrite_manifest(path, change)
+    assert load_trace(path).launches[0].arguments == {"mask": 2**64 - 1, "scale": float("-inf")}
 
 
 @pytest.mark.parametrize(("change", "reason"), MANIFESTS)

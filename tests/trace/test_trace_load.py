@@ -27,12 +27,20 @@ def test_an_empty_trace(tmp_path: Path) -> None:
     assert_same(load_trace(tmp_path / "a.tlxtrace"), Trace())
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=8,
-)
-tables = st.dictionaries(st.text(), json_values, max_size=4)
+LARGEST = 2**63 - 1
+
+
+def tables_of(numbers: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    values = st.recursive(
+        st.none() | st.booleans() | numbers | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+        max_leaves=8,
+    )
+    return st.dictionaries(st.text(), values, max_size=4)
+
+
+tables = tables_of(st.integers() | st.floats(allow_nan=False))
+figures = tables_of(st.integers(-LARGEST, LARGEST) | st.floats(allow_nan=False, allow_infinity=False))
 
 
 @st.composite
@@ -54,11 +62,11 @@ def events(draw: st.DrawFn) -> Events:
             sample_launch,
             kernel=st.text(),
             arguments=tables,
-            statistics=tables,
-            hang=st.none() | tables,
+            statistics=figures,
+            hang=st.none() | figures,
             ttgir=st.text(),
-            clock_mhz=st.floats(allow_nan=False),
-            cycles=st.integers(0, 2**63),
+            clock_mhz=st.floats(0, allow_infinity=False),
+            cycles=st.integers(0, LARGEST),
             complete=st.booleans(),
             events=events(),
         ),
@@ -87,7 +95,10 @@ def test_below_a_file(path: Path) -> None:
     ("name", "hint"),
     [
         ("gemm.py", "It is a script; record a trace of it: tlxviz run {path}"),
-        ("gemm.ttgir", "It is a kernel's IR; draw it: tlxviz graph {path}"),
+        (
+            "gemm.ttgir",
+            "It is a kernel's IR; a trace is made from the script that launches the kernel: tlxviz run SCRIPT",
+        ),
         ("a.json", "If it was exported, open it at https://ui.perfetto.dev; tlxviz reads the .tlxtrace file."),
         ("a.pftrace", "Open it at https://ui.perfetto.dev; tlxviz reads the .tlxtrace file."),
         ("a.txt", "A trace is what tlxviz run writes, usually as .tlxtrace."),

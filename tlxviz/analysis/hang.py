@@ -53,7 +53,7 @@ class Waiter:
     """Arrivals that the barrier's phase still misses."""
     count: int | None
     """Arrivals that complete a phase."""
-    missing_bytes: int | None
+    missing_bytes: int
     completed_phases: int | None
     last_arrival: Arrival | None
     outer: int | None
@@ -115,7 +115,7 @@ def _waiter(launch: LaunchTrace, facts: Mapping[str, Any], arrivers: list[Arrive
         since=_number(facts, "since"),
         pending=_number(facts, "pending"),
         count=_number(facts, "count"),
-        missing_bytes=_number(facts, "missing_bytes"),
+        missing_bytes=int(facts.get("missing_bytes") or 0),
         completed_phases=_number(facts, "completed_phases"),
         last_arrival=_arrival(launch, last) if last else None,
         outer=_number(facts, "outer"),

@@ -81,19 +81,10 @@ def occupation(launch: LaunchTrace) -> Occupation:
 
 
 def _bounds(launch: LaunchTrace, track: Int64, end: Int64) -> tuple[Int64, Int64]:
-    """First and last cycle of each track; one that has no end (it was cut short) ends with its last event.
-
-    In a launch that hangs, a warp group that waits forever ends where that wait begins.
-    """
+    """First and last cycle of each track; one that has no end (it was cut short) ends with its last event."""
     lower = np.array([row.begin for row in launch.tracks], dtype=np.int64)
     upper = np.array([row.end for row in launch.tracks], dtype=np.int64)
     last = lower.copy()
     np.maximum.at(last, track, end)
     upper = np.where(upper > lower, upper, last)
-    if launch.hang is not None:
-        since = {waiter.get("agent"): waiter.get("since") for waiter in launch.hang.get("waiters", ())}
-        for index, row in enumerate(launch.tracks):
-            stuck = since.get(row.name)
-            if row.cta == launch.hang.get("cta") and isinstance(stuck, int):
-                upper[index] = max(int(lower[index]), min(int(upper[index]), stuck))
     return lower, upper

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -10,6 +12,7 @@ from tlxviz import __version__
 from tlxviz._errors import ExitCode, TlxvizError, UsageError
 from tlxviz.commands import streams
 from tlxviz.commands.base import Command, Parser
+from tlxviz.commands.output import SUFFIX
 from tlxviz.commands.report import ReportCommand
 from tlxviz.commands.run import RunCommand
 
@@ -18,7 +21,8 @@ __all__ = ["main"]
 _COMMANDS: tuple[Command, ...] = (RunCommand(), ReportCommand())
 
 _DESCRIPTION = "See inside a GPU kernel whose warp groups are programs of their own."
-_EPILOG = "exit status: 0 fine, 1 findings or a hang, 2 usage, 3 cannot run here, 4 the script failed"
+_EPILOG = "exit status: 0 fine, 1 findings or a hang, 2 usage, 3 cannot run here, 4 the script failed, 130 interrupted"
+_FILES = (".py", SUFFIX)
 
 
 def main(argv: Sequence[str] | None = None, commands: Sequence[Command] = _COMMANDS) -> int:
@@ -31,28 +35,61 @@ def main(argv: Sequence[str] | None = None, commands: Sequence[Command] = _COMMA
         The exit status: an `ExitCode`, or the script's own.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    with streams.remembered():
+        return streams.finish(_run(words, commands), int(ExitCode.CANNOT_RUN))
+
+
+def _run(words: Sequence[str], commands: Sequence[Command]) -> int:
     try:
-        _check_verb(words, commands)
-        arguments, unknown = _parser(commands).parse_known_args(words)
+        arguments = _parsed(words, commands)
         command: Command = arguments.command
-        if unknown:
-            raise UsageError(f"unrecognized arguments: {' '.join(unknown)}\nTry 'tlxviz {command.name} --help'.")
         return command.run(arguments)
     except TlxvizError as error:
         streams.flush()
         streams.fail(str(error))
         return int(error.exit_code)
     except KeyboardInterrupt:
-        streams.flush()
-        streams.fail("interrupted")
-        return int(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        streams.discard(sys.stdout)
-        return int(ExitCode.OK)
+        return _interrupted()
     except SystemExit as stop:  # argparse ends --help and --version so
         return stop.code if isinstance(stop.code, int) else int(ExitCode.OK)
-    finally:
-        streams.flush()
+    except Exception as error:
+        from tlxviz._triton import interrupted
+
+        if not interrupted(error):
+            raise
+        return _interrupted()
+
+
+def _interrupted() -> int:
+    streams.flush()
+    streams.fail("interrupted")
+    return int(ExitCode.INTERRUPTED)
+
+
+def _parsed(words: Sequence[str], commands: Sequence[Command]) -> argparse.Namespace:
+    _check_verb(words, commands)
+    try:
+        arguments, unknown = _parser(commands).parse_known_args(words)
+        if unknown:
+            name = arguments.command.name
+            raise UsageError(f"unrecognized arguments: {' '.join(unknown)}\nTry 'tlxviz {name} --help'.")
+    except UsageError as error:
+        name = _dashed_file(words)
+        if name is None:
+            raise
+        raise UsageError(f"{name} is taken for an option. If it is a file, write ./{name}") from error
+    return arguments
+
+
+def _dashed_file(words: Sequence[str]) -> str | None:
+    """The first word before the script that looks like a file whose name begins with a dash."""
+    for word in words[1:]:
+        is_file = word.endswith(_FILES)
+        if word.startswith("-") and "=" not in word and "/" not in word and (is_file or os.path.lexists(word)):
+            return word
+        if is_file and not word.startswith("-"):
+            return None
+    return None
 
 
 def _parser(commands: Sequence[Command]) -> Parser:

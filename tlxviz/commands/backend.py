@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from tlxviz.devices.model import Device
-    from tlxviz.launch.model import Launch
+    from tlxviz.launch.model import Launch, LaunchLog
     from tlxviz.trace.model import Trace
 
 
@@ -40,7 +40,9 @@ class Backend(Protocol):
         progress: Callable[[str, int, int], None] | None,
     ) -> Recorder: ...
 
-    def run_script(self, path: Path, argv: Sequence[str], device: Device, execute: Callable[[Launch], None]) -> int: ...
+    def run_script(
+        self, path: Path, argv: Sequence[str], device: Device, execute: Callable[[Launch], None], log: LaunchLog
+    ) -> int: ...
 
 
 class SimulatorBackend:
@@ -57,11 +59,16 @@ class SimulatorBackend:
         return load_device(name)
 
     def make_recorder(self, device: Device, **options: Any) -> Recorder:
+        from tlxviz import _triton
+
+        _triton.require()
         from tlxviz.sim.recorder import SimulatedRecorder
 
         return SimulatedRecorder(device, **options)
 
-    def run_script(self, path: Path, argv: Sequence[str], device: Device, execute: Callable[[Launch], None]) -> int:
+    def run_script(
+        self, path: Path, argv: Sequence[str], device: Device, execute: Callable[[Launch], None], log: LaunchLog
+    ) -> int:
         from tlxviz.launch.script import run_script
 
-        return run_script(path, list(argv), device, execute)
+        return run_script(path, list(argv), device, execute, log)

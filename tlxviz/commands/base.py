@@ -6,6 +6,14 @@ import argparse
 from typing import NoReturn, Protocol
 
 from tlxviz._errors import UsageError
+from tlxviz.commands import streams
+
+
+def named(text: str) -> str:
+    """An argument that names something; an empty one is a shell variable that was not set."""
+    if not text:
+        raise argparse.ArgumentTypeError("the name is empty")
+    return text
 
 
 class Command(Protocol):
@@ -24,6 +32,9 @@ class Command(Protocol):
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are tlxviz's errors."""
+
+    def _print_message(self, message: str, file: object = None) -> None:
+        streams.write(message)  # argparse's own is silent where it cannot write
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message}\nTry '{self.prog} --help'.")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +17,11 @@ if TYPE_CHECKING:
 
 # That of `tlxviz.trace`, whose import brings numpy, for which `tlxviz --help` need not wait.
 SUFFIX = ".tlxtrace"
+
+_REASONS = {
+    errno.ENAMETOOLONG: "the name is too long",
+    errno.ELOOP: "it is a symbolic link that leads back to itself",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +38,11 @@ class Output:
     def choose(given: str | None, script: Path, *, force: bool) -> Output:
         """The output for `-o` or, without one, for the script's name, checked to be writable."""
         name = given if given is not None else script.stem + SUFFIX
-        output = Output(Path.cwd() / name, name, numbered=given is None, force=force)
+        try:
+            folder = Path.cwd()
+        except OSError as error:  # also where it is not needed here, because torch cannot be imported without one
+            raise UsageError("the current folder is gone. Go to another one and run tlxviz again.") from error
+        output = Output(folder / name, name, numbered=given is None, force=force)
         output.check()
         return output
 
@@ -38,15 +50,33 @@ class Output:
         """Raise UsageError unless it can be written: a simulation of minutes must not end in this message."""
         if self.path.suffix != SUFFIX:
             raise UsageError(f"cannot write {self.name}: the name of a trace ends in {SUFFIX}.")
-        if not self.numbered and self.path.is_dir():
-            raise UsageError(f"cannot write {self.name}: it is a folder.")
-        if not self.numbered and self.path.exists() and not self.force:
-            raise UsageError(f"{self.name} exists. Give --force to overwrite it, or another name with -o.")
-        folder = self.path.parent
-        shown = Path(self.name).parent
-        if not folder.is_dir():
-            what = "is not a folder" if folder.exists() else "does not exist"
+        try:
+            self._check_target()
+        except OSError as error:
+            reason = _REASONS.get(error.errno or 0, f"{error.strerror}")
+            raise UsageError(f"cannot write {self.name}: {reason}. Give another name with -o.") from error
+
+    def _check_target(self) -> None:
+        path, shown = self.path, Path(self.name).parent
+        if self.numbered:
+            if os.path.lexists(path):  # the longest of the names that it may get
+                _probe(path.with_name(f"{path.stem}.999{SUFFIX}"))
+            else:
+                _probe(path)
+        elif path.is_symlink():  # its target is what is written
+            path = Path(os.path.realpath(path))
+            shown = path.parent
+        folder = path.parent
+        if not os.path.isdir(folder):
+            what = "is not a folder" if os.path.lexists(folder) else "does not exist"
             raise UsageError(f"cannot write {self.name}: {shown} {what}.")
+        mode = None if self.numbered else _probe(path)
+        if mode is not None and stat.S_ISDIR(mode):
+            raise UsageError(f"cannot write {self.name}: it is a folder.")
+        if mode is not None and not stat.S_ISREG(mode):
+            raise UsageError(f"cannot write {self.name}: it is not a regular file. Give another name with -o.")
+        if mode is not None and not self.force:
+            raise UsageError(f"{self.name} exists. Give --force to overwrite it, or another name with -o.")
         try:
             # Permission bits say nothing about read-only file systems, or to root.
             with tempfile.TemporaryFile(dir=folder):
@@ -69,8 +99,20 @@ def check_script(script: Path) -> Path:
     """Raise UsageError unless it is a script."""
     if script.suffix == SUFFIX:
         raise UsageError(f"{script} is a trace, not a script. Read it with 'tlxviz report {script}'.")
-    if not script.exists():
+    try:
+        mode = _probe(script)
+    except OSError as error:
+        raise UsageError(f"{script} cannot be read: {_REASONS.get(error.errno or 0, error.strerror)}.") from error
+    if mode is None:
         raise UsageError(f"there is no script {script}.")
-    if script.is_dir():
+    if stat.S_ISDIR(mode):
         raise UsageError(f"{script} is a folder, not a script.")
     return script
+
+
+def _probe(path: Path) -> int | None:
+    """The mode of what is there; None where nothing is. Raises OSError for what cannot be a path."""
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None

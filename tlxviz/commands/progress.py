@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
+
+from tlxviz.commands import streams
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -24,7 +25,8 @@ class LaunchProgress:
     """
 
     def __init__(self, *, shown: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
-        self._shown = shown and sys.stderr.isatty()
+        stream = streams.stderr()
+        self._shown = shown and stream is not None and stream.isatty()
         self._clock = clock
         self._kernel: str | None = None
         self._begun = self._drawn = 0.0
@@ -77,7 +79,7 @@ def _start(kernel: str, total: int) -> tuple[Progress, TaskID]:
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("CTAs  {task.fields[left]}"),
-        console=Console(stderr=True, markup=False, highlight=False),
+        console=Console(file=streams.stderr(), stderr=True, markup=False, highlight=False),
         transient=True,
         auto_refresh=False,
         redirect_stdout=False,

@@ -6,6 +6,8 @@ import argparse
 
 from tlxviz._errors import ExitCode, UsageError
 from tlxviz.commands import streams
+from tlxviz.commands.base import named
+from tlxviz.commands.interrupts import importing
 
 
 class ReportCommand:
@@ -15,14 +17,16 @@ class ReportCommand:
     summary = "print the summary of a trace"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("trace", metavar="TRACE", help="a .tlxtrace file")
+        parser.add_argument("trace", metavar="TRACE", type=named, help="a .tlxtrace file")
         parser.add_argument("--launch", metavar="N", type=int, help="only this launch of the trace, counted from 0")
         parser.add_argument("--json", action="store_true", help="one line of JSON (docs/report.md)")
 
     def run(self, arguments: argparse.Namespace) -> int:
         path: str = arguments.trace
 
-        from tlxviz.trace import load_trace
+        with importing():
+            from tlxviz.commands.summaries import summary_reporter
+            from tlxviz.trace import load_trace
 
         launches = load_trace(path).launches
         number: int | None = arguments.launch
@@ -32,8 +36,6 @@ class ReportCommand:
             launches = [launches[number]]
         if not launches:
             raise UsageError(f"{path} holds no launch.")
-
-        from tlxviz.commands.summaries import summary_reporter
 
         streams.render(summary_reporter(launches, as_json=arguments.json))
         hung = any(launch.hang is not None for launch in launches)

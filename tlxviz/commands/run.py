@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 from tlxviz._errors import ExitCode, TlxvizError, UsageError
 from tlxviz.commands import streams
 from tlxviz.commands.backend import Backend, SimulatorBackend
+from tlxviz.commands.base import named
 from tlxviz.commands.choices import KernelFilter, parse_ctas, parse_launch, simulated_device
+from tlxviz.commands.interrupts import importing
 from tlxviz.commands.output import SUFFIX, Output, check_script
 from tlxviz.commands.progress import LaunchProgress
+from tlxviz.commands.remarks import nothing_recorded, remarks
 
 if TYPE_CHECKING:
     from tlxviz.trace.model import Trace
@@ -34,16 +37,29 @@ class RunCommand:
         parser.usage = f"{parser.prog} [options] script.py [args ...]"
         add = parser.add_argument
         add("--device", default="auto", help="auto (the default: sim:h200), sim:h100, sim:h200, cuda")
-        add("-o", "--output", metavar="FILE", help=f"the trace (default: <script>{SUFFIX} here, numbered if taken)")
+        add(
+            "-o",
+            "--output",
+            metavar="FILE",
+            type=named,
+            help=f"the trace (default: <script>{SUFFIX} here, numbered if taken)",
+        )
         add("-f", "--force", action="store_true", help="overwrite the file that -o names")
-        add("--kernel", metavar="NAME", action="append", default=[], help="record only kernels that match: 'gemm*'")
+        add(
+            "--kernel",
+            metavar="NAME",
+            type=named,
+            action="append",
+            default=[],
+            help="record only kernels that match: 'gemm*'",
+        )
         add("--launch", metavar="N", type=parse_launch, default=0, help="which launch of a kernel: 0 (default), 1, ...")
         add("--ctas", metavar="LIST", type=parse_ctas, help="CTAs on the timeline: 0 (default); 0,1,132; 0:4 (0 to 3)")
         add("--values", choices=("on", "off"), default="on", help="off: compute only what steers the kernel; faster")
         add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
         add("--json", action="store_true", help="the summary as one line of JSON (docs/report.md)")
-        add("script", metavar="script.py", help="the script to run")
-        add("arguments", metavar="args", nargs=argparse.REMAINDER, help="its arguments")
+        add("script", metavar="script.py", type=named, help="the script to run")
+        add("arguments", metavar="args", nargs=argparse.REMAINDER, help="its arguments").required = False
 
     def run(self, arguments: argparse.Namespace) -> int:
         backend = self._backend
@@ -52,22 +68,30 @@ class RunCommand:
         output = Output.choose(arguments.output, script, force=arguments.force)
         device = backend.load_device(name)
         kernels = KernelFilter(arguments.kernel)
+
+        from tlxviz.launch.model import LaunchLog
+
+        log = LaunchLog()
         status, stopped = 0, None
         with LaunchProgress(shown=not arguments.quiet) as progress:
-            recorder = backend.make_recorder(
-                device,
-                kernels=kernels,
-                launch_number=arguments.launch,
-                ctas=arguments.ctas,
-                values=arguments.values == "on",
-                progress=progress,
-            )
+            with importing():
+                recorder = backend.make_recorder(
+                    device,
+                    kernels=kernels,
+                    launch_number=arguments.launch,
+                    ctas=arguments.ctas,
+                    values=arguments.values == "on",
+                    progress=progress,
+                )
             try:
-                status = backend.run_script(script, arguments.arguments, device, recorder.execute)
-            except (TlxvizError, KeyboardInterrupt) as error:
+                status = backend.run_script(script, arguments.arguments, device, recorder.execute, log)
+            except BaseException as error:  # also for a fault of ours, what was recorded is kept
                 stopped = error
         streams.flush()
         trace = recorder.trace
+        if not arguments.quiet:
+            for line in remarks(log, trace.launches, kernels, arguments.launch, arguments.ctas):
+                streams.note(line)
         if trace.launches:
             _keep(trace, output, arguments)
         if isinstance(stopped, KeyboardInterrupt):
@@ -79,7 +103,9 @@ class RunCommand:
         if any(launch.hang is not None for launch in trace.launches):
             return int(ExitCode.FINDINGS)
         if not trace.launches and not status:
-            raise UsageError(_nothing(script, kernels, arguments.launch))
+            why = nothing_recorded(script, log, kernels, arguments.launch)
+            if why is not None:
+                raise UsageError(why)
         return status
 
 
@@ -94,20 +120,11 @@ def _keep(trace: Trace, output: Output, arguments: argparse.Namespace) -> None:
         if not arguments.quiet:
             number = len(trace.launches)
             more = "" if number == 1 else f" ({number} launches)"
-            streams.note(f"trace: {name}{more}\nnext:  tlxviz report {shlex.quote(name)}")
+            operand = f"./{name}" if name.startswith("-") else name
+            streams.note(f"trace: {name}{more}\nnext:  tlxviz report {shlex.quote(operand)}")
 
     from tlxviz.commands.summaries import summary_reporter
 
     streams.render(summary_reporter(trace.launches, as_json=arguments.json))
     if lost is not None:
         raise lost
-
-
-def _nothing(script: Path, kernels: KernelFilter, launch: int) -> str:
-    """Why nothing was recorded."""
-    if not kernels.seen:
-        return f"{script} launched no kernel, so there is nothing to show."
-    launched = ", ".join(kernels.seen)
-    if not any(kernels(name) for name in kernels.seen):
-        return f"no kernel matches --kernel {' '.join(kernels.patterns)}. {script} launched: {launched}."
-    return f"no kernel was launched {launch + 1} times, so there is no launch {launch}. {script} launched: {launched}."

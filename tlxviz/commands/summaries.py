@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from typing import Any, cast
 
 from tlxviz.analysis.summary import summarise
+from tlxviz.commands import streams
+from tlxviz.commands.remarks import missing_ctas
 from tlxviz.reporters import Reporter
 from tlxviz.reporters.json import JsonReporter
 from tlxviz.reporters.text import TextReporter
@@ -16,5 +18,16 @@ def summary_reporter(launches: Sequence[LaunchTrace], *, as_json: bool) -> Repor
     """The report of these launches. JSON has the same bytes whatever the terminal's width."""
     if as_json:
         return JsonReporter([summarise(launch) for launch in launches])
-    columns = TextReporter.strip_columns(sys.stdout)
-    return TextReporter([summarise(launch, strip_columns=columns) for launch in launches])
+    columns = TextReporter.strip_columns(streams.stdout())
+    return TextReporter(
+        [summarise(launch, strip_columns=columns) for launch in launches],
+        [missing_ctas(launch, _requested(launch)) for launch in launches],
+    )
+
+
+def _requested(launch: LaunchTrace) -> list[int]:
+    """The CTAs that were asked for, as far as the trace says."""
+    options: object = launch.provenance.get("options")
+    ctas: object = cast("dict[str, object]", options).get("ctas") if isinstance(options, dict) else None
+    numbers = cast("list[Any]", ctas) if isinstance(ctas, list) else []
+    return sorted({number for number in numbers if type(number) is int})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import RLock
 from time import perf_counter
 from typing import Any
 
@@ -12,7 +13,8 @@ from tlxviz import _triton
 from tlxviz.devices.model import Device
 from tlxviz.launch.cubin import registers_of
 from tlxviz.launch.driver import SimulatedDriver
-from tlxviz.launch.model import Launch
+from tlxviz.launch.locations import rebased
+from tlxviz.launch.model import Launch, LaunchLog
 from tlxviz.launch.parameters import bind
 from tlxviz.launch.patching import Scope
 
@@ -22,12 +24,17 @@ Execute = Callable[[Launch], None]
 class Catcher:
     """The stand-in for compiling and launching on a GPU, while its scope lasts."""
 
-    def __init__(self, device: Device, execute: Execute) -> None:
+    def __init__(self, device: Device, execute: Execute, log: LaunchLog | None = None) -> None:
         self._device = device
         self._execute = execute
+        self._log = log if log is not None else LaunchLog()
+        self.lock = RLock()
+        """Held by the thread that launches: neither Triton's caches nor what executes a launch is made for two."""
         self._versions = _triton.toolchain().versions()
         self._compiled: dict[int, tuple[Any, Any]] = {}
         """By the identity of its source object: each compiled kernel, and the function that it comes from."""
+        self._ttgir: dict[int, str] = {}
+        """By the same: TTGIR that names the file which the function is really in."""
         self._cached: dict[int, Any] = {}
         """Functions whose cache of compiled kernels is replaced: what is in it may be for another device."""
         self.compile_failure: tuple[BaseException, Any] | None = None
@@ -40,11 +47,12 @@ class Catcher:
         compile_and_launch = jit_function.run
 
         def run(function: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
-            self._isolate_cache(scope, function)
-            return self._run(compile_and_launch, function, args, grid, warmup, options)
+            with self.lock:
+                self._isolate_cache(scope, function)
+                return self._run(compile_and_launch, function, args, grid, warmup, options)
 
         scope.set_attr(jit_function, "run", run)
-        for owner, name, value in _triton.bypasses():
+        for owner, name, value in (*_triton.bypasses(), *_triton.without_reproducers()):
             scope.set_attr(owner, name, value)
         slot, name = _triton.active_driver_slot()
         scope.set_attr(slot, name, SimulatedDriver(self._device, self._launch_compiled))
@@ -99,19 +107,27 @@ class Catcher:
             arguments = dict(zip(names, values, strict=False))
             for name in names[len(values) :]:  # left out: constexprs, whose values are compiled in
                 arguments[name] = None
-        self._hand_on(kernel, function, grid, arguments, 0.0)
+        with self.lock:
+            self._hand_on(kernel, function, grid, arguments, 0.0)
 
     def _hand_on(
         self, kernel: Any, function: Any, grid: tuple[int, int, int], arguments: dict[str, Any], seconds: float
     ) -> None:
-        if 0 in grid:
-            return  # as on a GPU: nothing runs
+        name = function.__name__
+        if 0 in grid:  # as on a GPU: nothing runs
+            self._log.empty[name] = self._log.empty.get(name, 0) + 1
+            return
+        self._log.executed[name] = self._log.executed.get(name, 0) + 1
         # A mode left on would see, and slow down, every operation of the simulator.
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
-            ttgir = kernel.asm["ttgir"]
             source = _triton.source_of(function)
+            ttgir = self._ttgir.get(id(kernel.src))
+            if ttgir is None:
+                ttgir = self._ttgir[id(kernel.src)] = rebased(
+                    kernel.asm["ttgir"], source.file, _triton.files_of_helpers(function)
+                )
             launch = Launch(
-                kernel=function.__name__,
+                kernel=name,
                 grid=grid,
                 parameters=bind(kernel, arguments, ttgir),
                 arguments=dict(arguments),

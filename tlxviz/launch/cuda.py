@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from inspect import isfunction
 from typing import Any, Self, cast
 
 import torch
@@ -113,12 +114,51 @@ class _DeviceGuard:
         pass
 
 
+class _NoGraph:
+    """CUDA graphs, of which there are none."""
+
+    def __init__(self, *_arguments: Any, **_options: Any) -> None:
+        raise _not_simulated(type(self).__name__)
+
+
+class CUDAGraph(_NoGraph):
+    pass
+
+
+class graph(_NoGraph):
+    pass
+
+
 class _Generator(torch.Generator):
     """A generator "on cuda" is one of the CPU: the numbers differ from the GPU's, as they do between GPUs."""
 
     def __new__(cls, device: Any = "cpu") -> Self:
         # The stub of torch gives the constructor no `__new__`.
         return super().__new__(cls, on_cpu(device))  # pyright: ignore[reportCallIssue]
+
+
+def _not_simulated(name: str) -> TlxvizError:
+    return TlxvizError(
+        f"the script calls torch.cuda.{name}, which a simulated device does not answer. Leave the call out where "
+        "tlxviz runs the script"
+    )
+
+
+def _refusals() -> dict[str, Any]:
+    """A function for each function of `torch.cuda` that asks the CUDA runtime, which is not there."""
+
+    def refuse(name: str) -> Callable[..., Any]:
+        def refused(*_arguments: Any, **_options: Any) -> Any:
+            raise _not_simulated(name)
+
+        return refused
+
+    functions = {name for name in torch.cuda.__all__ if isfunction(getattr(torch.cuda, name, None))}
+    return {name: refuse(name) for name in sorted(functions - _WITHOUT_RUNTIME)}
+
+
+_WITHOUT_RUNTIME = {"get_gencode_flags", "is_tf32_supported"}
+"""Functions of `torch.cuda` that ask only functions which are answered."""
 
 
 def _answers(device: Device) -> dict[str, Any]:
@@ -155,6 +195,13 @@ def _answers(device: Device) -> dict[str, Any]:
         "manual_seed_all": seeder(),
         "get_rng_state": rng_state,
         "set_rng_state": set_rng_state,
+        "get_rng_state_all": lambda: [rng_state()],
+        "set_rng_state_all": lambda states: set_rng_state(states[0]),
+        "initial_seed": lambda: torch.default_generator.initial_seed(),
+        "seed": lambda: torch.default_generator.seed(),
+        "seed_all": lambda: torch.default_generator.seed(),
+        "CUDAGraph": CUDAGraph,
+        "graph": graph,
         "stream": in_stream,
         "device": _DeviceGuard,
         "Stream": Stream,
@@ -162,10 +209,13 @@ def _answers(device: Device) -> dict[str, Any]:
     }
     for value, names in (
         (True, ("is_available", "is_initialized", "is_bf16_supported")),
-        (0, ("current_device", "memory_allocated", "max_memory_allocated", "memory_reserved")),
+        (False, ("is_current_stream_capturing", "can_device_access_peer")),
+        (0, ("current_device", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved")),
+        (0, ("memory_cached", "max_memory_cached")),
         (Stream(), ("current_stream", "default_stream")),
         (None, ("init", "_lazy_init", "set_device", "set_stream", "synchronize", "empty_cache", "ipc_collect")),
-        (None, ("reset_peak_memory_stats", "reset_max_memory_allocated")),
+        (None, ("reset_peak_memory_stats", "reset_accumulated_memory_stats", "reset_max_memory_allocated")),
+        (None, ("reset_max_memory_cached", "set_per_process_memory_fraction", "set_sync_debug_mode", "check_error")),
     ):
         answers |= {name: constant(value) for name in names}
     return answers
@@ -173,8 +223,12 @@ def _answers(device: Device) -> dict[str, Any]:
 
 def install(scope: Scope, device: Device) -> None:
     """Put the stand-in into force until `scope` ends."""
-    for name, value in _answers(device).items():
+    answers = _refusals() | _answers(device)
+    for name, value in answers.items():
         scope.set_attr(torch.cuda, name, value)
+    for module in (torch.cuda.memory, torch.cuda.random):
+        for name in set(module.__all__) & set(answers):
+            scope.set_attr(module, name, _again(answers[name]))
     scope.set_attr(torch.version, "cuda", CUDA_VERSION)
     scope.set_attr(torch, "Generator", _Generator)
     for name, value in (
@@ -183,11 +237,18 @@ def install(scope: Scope, device: Device) -> None:
         ("current_accelerator", lambda *_, **__: torch.device("cuda")),
         ("current_device_index", lambda: 0),
         ("synchronize", lambda *_, **__: None),
+        ("empty_cache", lambda: None),
+        ("get_memory_info", answers["mem_get_info"]),
     ):
         if hasattr(torch.accelerator, name):
             scope.set_attr(torch.accelerator, name, value)
     _redirect_default_device(scope)
     scope.enter_context(CudaInCpuMemory())
+
+
+def _again(answer: Callable[..., Any]) -> Callable[..., Any]:
+    """The same under another name, which is to be a function of its own."""
+    return lambda *arguments, **options: answer(*arguments, **options)
 
 
 def _redirect_default_device(scope: Scope) -> None:

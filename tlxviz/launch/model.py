@@ -38,6 +38,22 @@ class Launch:
     """Plain data from the compiler: shared (bytes), num_warps, num_ctas, num_stages, target, ..."""
     source: str = ""
     source_file: str = ""
+    """Absolute."""
     source_line: int = 1
     compile_seconds: float = 0.0
     versions: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class LaunchLog:
+    """What a script did with its kernels, whatever is recorded of it."""
+
+    executed: dict[str, int] = field(default_factory=dict[str, int])
+    """Kernel to how many launches were handed on."""
+    empty: dict[str, int] = field(default_factory=dict[str, int])
+    """Kernel to how many launches had an empty grid, so that nothing ran."""
+    tuned: dict[str, int] = field(default_factory=dict[str, int])
+    """Autotuned kernel to how many configurations it has, of which the first ran."""
+
+    def names(self) -> list[str]:
+        return list(self.executed | self.empty)

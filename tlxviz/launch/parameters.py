@@ -13,14 +13,14 @@ from tlxviz._errors import TlxvizError
 from tlxviz.launch.model import HostDescriptor
 
 # tt.func public @kernel(%x_ptr: !tt.ptr<f32> {tt.divisibility = 16 : i32} loc("x_ptr"(#loc)), %n: i32 loc(...)) {
-_FUNCTION = re.compile(r"tt\.func public @[^\s(]+\(")
+FUNCTION = re.compile(r"tt\.func public @[^\s(]+\(")
 # A parameter's name stands before its type; a value in an attribute or a location has no colon behind it.
 _PARAMETER = re.compile(r"%([\w.$-]+):")
 
 
 def parameter_names(ttgir: str) -> list[str]:
     """The names of the public function's parameters, in order."""
-    start = _FUNCTION.search(ttgir)
+    start = FUNCTION.search(ttgir)
     if start is None:
         raise TlxvizError("the compiled kernel has no public function: this version of Triton prints TTGIR differently")
     names: list[str] = []

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import ast
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tlxviz import _triton
 from tlxviz._errors import ExitCode, TlxvizError, UsageError
+from tlxviz.launch.model import LaunchLog
 from tlxviz.launch.patching import Scope
 
 if TYPE_CHECKING:
     from tlxviz.devices.model import Device
     from tlxviz.launch.catch import Catcher
     from tlxviz.launch.model import Launch
+    from tlxviz.launch.threads import Threads
 
+_ASSEMBLER_LINES = 10
+"""Lines of what the assembler printed that are shown."""
 _OURS = str(Path(__file__).resolve().parents[1])
 
 
@@ -27,14 +33,21 @@ class ScriptError(TlxvizError):
     exit_code = ExitCode.SCRIPT_FAILED
 
 
-def run_script(path: str | Path, argv: Sequence[str], device: Device, execute: Callable[[Launch], None]) -> int:
+def run_script(
+    path: str | Path,
+    argv: Sequence[str],
+    device: Device,
+    execute: Callable[[Launch], None],
+    log: LaunchLog | None = None,
+) -> int:
     """Run a script as `python path *argv` would, with its kernels handed to `execute` instead of a GPU.
 
     Args:
         path: The script.
         argv: Its arguments, without its own name.
         device: What it is told about the GPU, and what its kernels are compiled for.
-        execute: Called for each launch; has to write the outputs into the launch's tensors.
+        execute: Called for each launch, one at a time; has to write the outputs into the launch's tensors.
+        log: Where it is written down which kernels were launched, also when the script fails.
 
     Returns:
         The script's exit status.
@@ -46,38 +59,70 @@ def run_script(path: str | Path, argv: Sequence[str], device: Device, execute: C
     """
     script = _checked(Path(path))
     _triton.require()
-    import runpy
-
     from tlxviz.launch import cuda, tuning
     from tlxviz.launch.catch import Catcher
+    from tlxviz.launch.threads import Threads
 
-    catcher = Catcher(device, execute)
+    log = log if log is not None else LaunchLog()
+    catcher, threads = Catcher(device, execute, log), Threads()
+    fault_of_thread: list[BaseException] = []
+
+    def thread_failed(failed: threading.ExceptHookArgs) -> None:
+        error = failed.exc_value
+        if error is None or isinstance(error, SystemExit):
+            return
+        if isinstance(error, TlxvizError) or error is catcher.execute_failure:
+            fault_of_thread.append(error)
+            return
+        name = failed.thread.name if failed.thread is not None else "?"
+        _print_error(f"Exception in thread {name}:\n{_explained(error, catcher)}")
+
+    status = 0
     with Scope() as scope:
         scope.set_list(sys.argv, [str(path), *argv])
         scope.set_list(sys.path, [str(script.parent), *sys.path[1:]])
         try:
             catcher.install(scope)
-            tuning.install(scope)
+            tuning.install(scope, log, catcher.lock)
             cuda.install(scope, device)
-            runpy.run_path(str(script), run_name="__main__")
+            threads.install(scope, thread_failed)
+            _run_to_end(script, threads)
         except SystemExit as end:
-            return _status(end)
-        except TlxvizError:
+            status = _status(end)
+        except (TlxvizError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:  # GeneratorExit, say: Python ends with a traceback for any
             if error is catcher.execute_failure:
                 raise
+            if isinstance(error, ImportError) and _triton.interrupted(error):
+                raise KeyboardInterrupt from error
             raise ScriptError(_explained(error, catcher)) from error
-    return 0
+    if fault_of_thread:
+        raise fault_of_thread[0]
+    return status
+
+
+def _run_to_end(script: Path, threads: Threads) -> None:
+    """As Python does, wait for the script's threads, also where the script itself fails."""
+    import runpy
+
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        threads.join()
+        raise
+    threads.join()
 
 
 def _checked(path: Path) -> Path:
     """The script's absolute path, if Python can read it as a script."""
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; name the Python script in it")
-    if not path.exists():
-        raise UsageError(f"{path}: no such file")
     try:
+        if path.is_dir():
+            raise UsageError(f"{path} is a folder; name the Python script in it")
+        if not path.exists():
+            raise UsageError(f"{path}: no such file")
         text = path.read_bytes()
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
@@ -85,7 +130,7 @@ def _checked(path: Path) -> Path:
         try:
             ast.parse(text, str(path))
         except (SyntaxError, ValueError):
-            hint = f"; to look at a trace: tlxviz view {path}" if path.suffix == ".tlxtrace" else ""
+            hint = f"; to look at a trace: tlxviz report {path}" if path.suffix == ".tlxtrace" else ""
             raise UsageError(f"{path} is not a Python script{hint}") from None
     return path.resolve()
 
@@ -96,11 +141,19 @@ def _status(end: SystemExit) -> int:
         return 0
     if isinstance(end.code, int):
         return end.code
-    print(end.code, file=sys.stderr)
+    _print_error(str(end.code))
     return 1
 
 
-def _explained(error: Exception, catcher: Catcher) -> str:
+def _print_error(text: str) -> None:
+    """To stderr, unless the script was given none or has closed it."""
+    stream = sys.stderr
+    if stream is not None:  # pyright: ignore[reportUnnecessaryComparison] # it is None where descriptor 2 is closed
+        with suppress(OSError, ValueError):
+            print(text, file=stream, flush=True)
+
+
+def _explained(error: BaseException, catcher: Catcher) -> str:
     if catcher.compile_failure is None:
         return _user_traceback(error)
     failure, function = catcher.compile_failure
@@ -111,6 +164,9 @@ def _explained(error: Exception, catcher: Catcher) -> str:
         return _user_traceback(error)
     source = _triton.source_of(function)
     where = f"kernel {function.__name__} ({source.file}:{source.line}) does not compile"
+    printed = _triton.assembler_errors(failure)
+    if printed:
+        return "\n".join([where, *printed[-_ASSEMBLER_LINES:]])
     return f"{where}\n{_user_traceback(error, without=_triton.is_internal)}"
 
 
@@ -126,7 +182,7 @@ def _user_traceback(error: BaseException, without: Callable[[str], bool] = lambd
         seen.add(id(part))
         shown_frames = [frame for frame in part.stack if not _is_ours(frame.filename) and not without(frame.filename)]
         part.stack = traceback.StackSummary.from_list(shown_frames)
-        pending += [part.__cause__, part.__context__]
+        pending += [part.__cause__, part.__context__, *(part.exceptions or ())]
     return "".join(shown.format()).rstrip()
 
 

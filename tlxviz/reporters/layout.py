@@ -35,7 +35,7 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def make_console(stream: TextIO) -> Console:
+def make_console(stream: TextIO | None) -> Console:
     """A console without colour where the stream is no terminal or NO_COLOR is set, as wide as the terminal."""
     console = _Console(file=stream, highlight=False, markup=False, emoji=False)
     console.width = max(20, min(console.width, WIDEST))

@@ -45,9 +45,11 @@ _BAR = 24
 @dataclass(frozen=True, slots=True)
 class TextReporter:
     summaries: Sequence[Summary]
+    missing: Sequence[str | None] = ()
+    """For each launch, that CTAs which were asked for are not in its grid; None where all are."""
 
     @staticmethod
-    def strip_columns(stream: TextIO) -> int:
+    def strip_columns(stream: TextIO | None) -> int:
         """Columns of the steady-state strip that fit what `stream` writes to."""
         return strip_columns(make_console(stream).width)
 
@@ -58,16 +60,19 @@ class TextReporter:
                 console.print()
             if len(self.summaries) > 1:
                 say(console, f"Launch {index}", style=HEADING)
-            _say_summary(console, summary)
+            _say_summary(console, summary, self.missing[index] if self.missing else None)
 
 
-def _say_summary(console: Console, summary: Summary) -> None:
+def _say_summary(console: Console, summary: Summary, missing: str | None) -> None:
     _say_head(console, summary)
+    if missing is not None:
+        say(console, missing)
     if summary.hang is not None:
         console.print()
         say_hang(console, summary.hang)
     console.print()
-    _say_groups(console, summary.groups)
+    none_exists = missing is not None and not summary.coverage.ctas_traced
+    _say_groups(console, summary.groups, "no such CTA" if none_exists else "not traced")
     console.print()
     _say_waits(console, summary.waits)
     console.print()
@@ -117,7 +122,7 @@ def _extent(summary: Summary) -> str:
     return "; ".join(parts)
 
 
-def _say_groups(console: Console, groups: Sequence[GroupShares]) -> None:
+def _say_groups(console: Console, groups: Sequence[GroupShares], untraced: str) -> None:
     shapes = glyphs(console)
     name = min(16, max([len("Warp groups"), *(len(group.name) for group in groups)]))
     wide = console.width >= 64
@@ -131,7 +136,7 @@ def _say_groups(console: Console, groups: Sequence[GroupShares]) -> None:
         if wide:
             line.append(f"  {group.warps:>5}  {'-' if group.registers is None else group.registers:>4}")
         if group.shares is None:
-            console.print(line.append("  not traced", SIDE))
+            console.print(line.append(f"  {untraced}", SIDE))
             continue
         for share, cell in ((group.shares.busy, "b"), (group.shares.issue, "i"), (group.shares.wait, "w")):
             line.append(f"  {percent(share):>6}", STYLES[cell])

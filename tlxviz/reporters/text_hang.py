@@ -8,7 +8,7 @@ from rich.text import Text
 from tlxviz.analysis.hang import Arriver, Hang, Waiter
 from tlxviz.reporters.layout import SIDE, place, plural, say, whole
 
-_WITHOUT_VARIABLE = {"named_wait": "named barrier", "join": "the other warp groups"}
+_WITHOUT_VARIABLE = {"named_wait": "named barrier", "join": "the other warp groups", "poll": "memory that nobody writes"}
 
 
 def say_hang(console: Console, hang: Hang) -> None:
@@ -47,8 +47,10 @@ def _say_waiter(console: Console, waiter: Waiter) -> None:
         total = "" if waiter.count is None else f" of {whole(waiter.count)}"
         unit = "threads missing" if waiter.operation == "named_wait" else "arrivals pending"
         missing.append(f"{whole(waiter.pending)}{total} {unit}")
-    if waiter.missing_bytes:
+    if waiter.missing_bytes > 0:
         missing.append(f"{whole(waiter.missing_bytes)} bytes missing")
+    elif waiter.missing_bytes < 0:
+        missing.append(f"{whole(-waiter.missing_bytes)} bytes more than were expected")
     if waiter.completed_phases is not None:
         missing.append(f"{plural(waiter.completed_phases, 'phase')} completed so far")
     if missing:

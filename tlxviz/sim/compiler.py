@@ -12,6 +12,7 @@ from tlxviz.devices.model import Device
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import Agent, Program
 from tlxviz.ir.types import PointerType, TensorDescType
+from tlxviz.sim.effects import waiting_loops
 from tlxviz.sim.emitter import Emitter
 from tlxviz.sim.errors import BarrierError, MemoryAccessError, SimulationError, UnsupportedOperation
 from tlxviz.sim.liveness import Liveness, borrowing_buffers, narrow_buffers
@@ -43,12 +44,15 @@ class CompiledKernel:
         """The generator function of the default task: `entry(cta, agent, *arguments)`."""
         return self._globals[f"agent_{self.default.index}"]
 
-    def operation_of(self, error: BaseException) -> Operation | None:
-        """The operation that was running when `error` was raised."""
-        found: Operation | None = None
+    def place_of(self, error: BaseException) -> tuple[Operation, int] | None:
+        """The operation that was running when `error` was raised, and the number of its CTA; None if none was."""
+        found: tuple[Operation, int] | None = None
         for frame, line in traceback.walk_tb(error.__traceback__):
             if frame.f_code.co_filename == self._filename and 0 < line <= len(self._lines):
-                found = self._lines[line - 1][2] or found
+                op = self._lines[line - 1][2]
+                cta = frame.f_locals.get("cta")
+                if op is not None:
+                    found = op, cta.index if cta is not None else -1
         return found
 
 
@@ -63,6 +67,7 @@ def compile_program(program: Program, device: Device, options: Options) -> Compi
     unit = Unit(program, device, options, liveness, narrow_buffers(program), borrowing_buffers(program), namespace())
     unit.agent_of = {agent.region: agent for agent in program.agents}
     unit.first_thread = first_threads(program)
+    unit.polls = bool(waiting_loops(program))
     default = next(agent for agent in program.agents if agent.task == 0)
     entry = Emitter(unit, default, default.warps)
     try:
@@ -102,25 +107,45 @@ def _parameters(e: Emitter, program: Program) -> list[str]:
     return names
 
 
-def located(error: BaseException, program: Program, op: Operation | None) -> TlxvizError:
-    """The same error with the kernel's name and line in front."""
+def located(error: BaseException, program: Program, op: Operation | None, cta: int = -1) -> TlxvizError:
+    """The same error with kernel, line, role and CTA in front."""
     kind = type(error) if isinstance(error, TlxvizError) else SimulationError
     text = str(error)
-    if isinstance(error, IndexError):
-        kind, text = MemoryAccessError, f"an index is outside its buffer ({error})"
-    elif not isinstance(error, TlxvizError):
-        text = f"{type(error).__name__}: {error}"
-    place = ""
+    match error:
+        case IndexError():
+            kind, text = MemoryAccessError, f"an index is outside its buffer ({error})"
+        case ValueError() if "range() arg 3" in text:
+            text = "the step of the loop is 0"
+        case TlxvizError():
+            pass
+        case _:
+            text = f"a defect of tlxviz, please report it ({type(error).__name__}: {error})"
     site = None if op is None else program.site_of.get(op)
     if kind is BarrierError and site is not None:
         text = f"{site.variable}{text}"
+    place = ""
     if op is not None:
         location = op.location.outermost
         where = str(location) if location.file else f"line {op.line} of its TTGIR"
         place = f" at {where} ({op.name})"
+        if cta >= 0:
+            role = f"{_role(program, op)} of " if len(program.agents) > 1 else ""
+            place += f", {role}CTA {cta}"
     message = f"kernel {program.name}{place}: {text}"
     if kind is UnsupportedOperation:
         message += "; see docs/architecture.md for what the simulator covers"
     made = kind.__new__(kind)
     Exception.__init__(made, message)
     return made
+
+
+def _role(program: Program, op: Operation) -> str:
+    """The name of the warp group that an operation belongs to."""
+    names = {agent.region: agent.name for agent in program.agents}
+    block = op.block
+    while block is not None and block.region is not None:
+        if block.region in names:
+            return names[block.region]
+        parent = block.region.parent
+        block = parent.block if parent is not None else None
+    return program.agents[0].name

@@ -13,11 +13,10 @@ from heapq import heappop, heappush
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.compiler import CompiledKernel, located
-from tlxviz.sim.engine import AgentRun, Cta, EventLoop, Row, Sm
+from tlxviz.sim.effects import talks
+from tlxviz.sim.engine import AgentRun, Cta, EventLoop, Row, Sm, Spinning
 from tlxviz.sim.errors import HangError
 from tlxviz.sim.hang import hang_report
-
-_TALKING = frozenset({"tt.atomic_rmw", "tt.atomic_cas"})
 
 
 @dataclass(slots=True)
@@ -29,20 +28,14 @@ class Outcome:
     """Traced CTAs, ended or not, with their rows."""
     cycles: int = 0
     """From the first CTA's start to the last one's end."""
+    now: int = 0
+    """The last cycle that the run has reached."""
+    steps: int = 0
+    """Entries that the event loops have had."""
     done: int = 0
     """CTAs that ended."""
     last_end: dict[int, int] = field(default_factory=dict[int, int])
     """Cycle at which each SM ended its last CTA."""
-
-
-def talks(program: Program) -> bool:
-    """Whether CTAs can wait for each other through global memory."""
-    return any(
-        op.name in _TALKING
-        or (op.name == "tt.elementwise_inline_asm" and not op.attributes.get("pure", False))
-        or (op.name == "tt.load" and bool(op.attributes.get("isVolatile")))
-        for op in program.module.walk()
-    )
 
 
 class Dispatcher:
@@ -64,7 +57,11 @@ class Dispatcher:
         self._per_sm = per_sm
         self._arguments = arguments
         self._kernels = {False: plain, True: traced}
+        self._used: list[CompiledKernel] = []
         self._delay = round(device.launch.cta_cycles)
+        self._traced: frozenset[int] = frozenset()
+        self._queued = 0
+        """CTAs that have not been started."""
 
     def run(
         self, ctas: Sequence[int], trace: frozenset[int], progress: Callable[[int], None], outcome: Outcome
@@ -77,11 +74,13 @@ class Dispatcher:
             HangError: a CTA can never end.
         """
         shared = talks(self._program)
+        self._traced = trace
         loop = EventLoop()
-        columns = {number % self._device.limits.sms for number in ctas}
-        sms = [Sm(number, loop if shared else EventLoop()) for number in range(len(columns))]
+        columns = sorted({number % self._device.limits.sms for number in ctas})
+        sms = [Sm(number, loop if shared else EventLoop()) for number in columns]
         outcome.sms = sms
         waiting = iter(ctas)
+        self._queued = len(ctas)
         first = min(len(ctas), len(sms) * self._per_sm)
         alive: dict[int, Cta] = {}
         started = [(sms[position % len(sms)], next(waiting)) for position in range(first)]
@@ -93,8 +92,13 @@ class Dispatcher:
                     pass
             else:
                 self._separately(sms, started, waiting, trace, outcome, alive, progress)
+        except Spinning as error:
+            raise hang_report(self._program, list(alive.values()), error.args[0], self._queued) from None
         except Exception as error:
             raise self._explained(error) from error
+        finally:
+            outcome.now = max(sm.loop.now for sm in sms)
+            outcome.steps = sum(next(each.sequence) for each in {id(sm.loop): sm.loop for sm in sms}.values())
 
     def _separately(
         self,
@@ -108,6 +112,7 @@ class Dispatcher:
     ) -> None:
         """Each SM on its own loop, up to the next end of one of its CTAs; the earliest of them gets the next CTA."""
         ends: list[tuple[int, int]] = []
+        by_index = {sm.index: sm for sm in sms}
         for sm in sms:
             for other, number in started:
                 if other is sm:
@@ -117,8 +122,8 @@ class Dispatcher:
             cycle, index = heappop(ends)
             number = next(waiting, None)
             if number is not None:
-                self._start(sms[index], number, cycle + self._delay, trace, outcome, alive)
-            self._advance(sms[index], ends, outcome, alive, progress)
+                self._start(by_index[index], number, cycle + self._delay, trace, outcome, alive)
+            self._advance(by_index[index], ends, outcome, alive, progress)
 
     def _advance(
         self,
@@ -161,6 +166,7 @@ class Dispatcher:
     def _start(
         self, sm: Sm, number: int, cycle: int, trace: frozenset[int], outcome: Outcome, alive: dict[int, Cta]
     ) -> None:
+        self._queued -= 1
         traced = number in trace
         rows: list[Row] = []  # stays empty, or is forgotten, when the CTA is not traced
         x, y, _ = self._grid
@@ -169,31 +175,36 @@ class Dispatcher:
         if traced:
             outcome.traced.append(cta)
         kernel = self._kernels[traced]()
+        if kernel not in self._used:
+            self._used.append(kernel)
         run = AgentRun(cta, kernel.default.index, kernel.first_thread)
         run.generator = kernel.entry(cta, run, *self._arguments)
         cta.spawn(run, cycle)
 
     def _ended(self, cta: Cta, outcome: Outcome, alive: dict[int, Cta], progress: Callable[[int], None]) -> None:
         del alive[cta.index]
+        if cta.index not in self._traced:
+            # a finished CTA, its agents and their generators refer to each other, and nobody collects garbage now
+            for run in cta.agents:
+                del run.generator, run.send, run.cta
         outcome.done += 1
         outcome.cycles = max(outcome.cycles, cta.end)
         outcome.last_end[cta.sm.index] = max(cta.end, outcome.last_end.get(cta.sm.index, 0))
         progress(outcome.done)
 
     def _hang(self, stuck: Sequence[Cta]) -> None:
-        cycle = 0
-        for cta in stuck:
-            for agent in cta.agents:
-                since = agent.end if agent.done else (agent.blocked[2] if agent.blocked else 0)
-                cycle = max(cycle, int(since))
-        raise hang_report(self._program, stuck, cycle)
+        # an agent that need not wait for anybody is ahead of the loop
+        ahead = [run.end if run.done else int(run.blocked[2]) for cta in stuck for run in cta.agents if run.blocked]
+        ahead += [run.end for cta in stuck for run in cta.agents if run.done]
+        cycle = max([*ahead, *(cta.sm.loop.now for cta in stuck)])
+        raise hang_report(self._program, stuck, cycle, self._queued)
 
     def _explained(self, error: Exception) -> Exception:
         """The error with the kernel's own place, where generated code raised it."""
         if isinstance(error, HangError):
             return error
-        for compiled in self._kernels.values():
-            op = compiled().operation_of(error)
-            if op is not None:
-                return located(error, self._program, op)
+        for compiled in self._used:
+            place = compiled.place_of(error)
+            if place is not None:
+                return located(error, self._program, *place)
         return error

@@ -1,12 +1,12 @@
-"""Which arguments of a kernel it may write through."""
+"""Which arguments of a kernel it may write through, and whether its CTAs can wait for each other through memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import Program
-from tlxviz.ir.types import PointerType, TensorDescType, element_of
+from tlxviz.ir.types import PointerType, TensorDescType, TensorType, element_of
 from tlxviz.sim.liveness import flows
 
 _TARGETS = {
@@ -20,38 +20,81 @@ _TARGETS = {
     "ttng.async_tma_scatter": "desc",
     "ttng.async_store": "dst",
 }
+_ATOMICS = frozenset({"tt.atomic_rmw", "tt.atomic_cas"})
 
 
 def written_arguments(program: Program) -> set[int] | None:
     """Positions of the parameters that stores can reach; None where a store goes to a place that cannot be followed."""
+    targets: list[Value] = []
+    for op in program.module.walk():
+        part = _TARGETS.get(op.name)
+        if part is not None:
+            targets += op.groups.get(part, ())
+        elif op.name == "tt.call" or _touches_memory(op):
+            targets += [value for value in op.operands if _is_address(value)]
+    return _arguments(program, targets)
+
+
+def waits_for_memory(op: Operation) -> bool:
+    """Whether an operation in a loop can be there to wait until somebody writes what it reads."""
+    scalar_load = op.name == "tt.load" and not isinstance(op.groups["ptr"][0].type, TensorType)
+    return op.name in _ATOMICS or scalar_load or _touches_memory(op)
+
+
+def waiting_loops(program: Program) -> list[Operation]:
+    """Operations that read memory in loops whose trip count is not known when they begin."""
+    found: dict[Operation, None] = {}
+    for op in program.module.walk():
+        if op.name == "scf.while" or any(len(region.blocks) > 1 for region in op.regions):
+            found.update((inner, None) for inner in op.walk() if waits_for_memory(inner))
+    return list(found)
+
+
+def talks(program: Program) -> bool:
+    """Whether CTAs can wait for each other, or agree on their work, through global memory."""
+    polled: list[Value] = []
+    for op in waiting_loops(program):
+        if op.name != "tt.load" or op.attributes.get("isVolatile"):
+            return True
+        polled += op.groups["ptr"]
+    if any(op.name in _ATOMICS or _touches_memory(op) for op in program.module.walk()):
+        return True
+    if not polled:
+        return False
+    read, written = _arguments(program, polled), written_arguments(program)
+    return read is None or written is None or bool(read & written)
+
+
+def _touches_memory(op: Operation) -> bool:
+    """Inline assembly that may read or write memory."""
+    return op.name == "tt.elementwise_inline_asm" and not op.attributes.get("pure", False)
+
+
+def _arguments(program: Program, values: Iterable[Value]) -> set[int] | None:
+    """Positions of the parameters that addresses come from; None where one cannot be followed."""
     sources: dict[Value, list[Value]] = {}
     definition: dict[Value, Operation] = {}
-    targets: list[Value] = []
     for op in program.module.walk():
         for value, source in flows(op):
             sources.setdefault(value, []).append(source)
         for result in op.results:
             definition[result] = op
-        part = _TARGETS.get(op.name)
-        if part is not None:
-            targets += op.groups.get(part, ())
-        elif op.name in ("tt.call", "tt.elementwise_inline_asm") and any(_is_address(value) for value in op.operands):
-            targets += [value for value in op.operands if _is_address(value)]
-    arguments = {value: position for position, value in enumerate(program.kernel.regions[0].entry.arguments)}
+    positions = {value: position for position, value in enumerate(program.kernel.regions[0].entry.arguments)}
     found: set[int] = set()
     seen: set[Value] = set()
-    while targets:
-        value = targets.pop()
+    work = list(values)
+    while work:
+        value = work.pop()
         if value in seen:
             continue
         seen.add(value)
-        if value in arguments:
-            found.add(arguments[value])
+        if value in positions:
+            found.add(positions[value])
             continue
         origins = [*sources.get(value, ()), *_through(definition.get(value))]
         if not origins:
             return None
-        targets += origins
+        work += origins
     return found
 
 

@@ -79,6 +79,9 @@ class Emitter:
         self.operation: Operation | None = None
         self.pending: dict[Value, str] = {}
         self.timed = agent is not None
+        self.unbounded = 0
+        """Loops around the operation whose trip count is not known when they begin."""
+        self._checked: list[set[str]] = [set()]
         self.joined_at: tuple[str, str] | None = None
         """Variables with the cycles at which the default task began and ceased to wait for its partitions."""
 
@@ -94,10 +97,32 @@ class Emitter:
         self.line(heading)
         self.indent += 1
         before = len(self.body)
+        self._checked.append(set())
         yield
+        self._checked.pop()
         if len(self.body) == before:
             self.line("pass")
         self.indent -= 1
+
+    def check_slot(self, index: str, slots: int, name: str) -> None:
+        """The next lines run only where `index` is a slot of `name`."""
+        key = f"{index} < {slots}"
+        if any(key in checked for checked in self._checked):
+            return
+        if not (index.isdigit() and int(index) < slots):
+            self.line(f"if not 0 <= {index} < {slots}: bad_slot({index}, {slots}, {name!r})")
+        self._checked[-1].add(key)
+
+    def poll(self) -> None:
+        """The operation reads memory, perhaps until somebody writes it."""
+        if self.unbounded and self.timed and self.operation is not None:
+            place = self.constant(self.operation.location.outermost)
+            self.line(f"loop.poll(me, t, {place})")
+
+    def wrote(self) -> None:
+        """The operation wrote memory."""
+        if self.timed and self.unit.polls:
+            self.line("loop.version += 1")
 
     def fresh(self, prefix: str = "v") -> str:
         """A new name."""
@@ -262,9 +287,11 @@ class Emitter:
         if not self.timed:
             return
         if max(slots, mufu) >= _HEAVY_SLOTS:
+            share = min(1.0, self.warps / self.unit.device.alu.schedulers)
             self.line("if heap[0][0] < t: t = yield t")
             tail = f" + {latency}" if latency else ""
-            self.line(f"t = sm.compute(t, {round(slots)}, {round(mufu)}){tail}")
+            work = f"{round(slots)}, {round(slots * share)}, {round(mufu)}, {round(mufu * share)}"
+            self.line(f"t = sm.compute(t, {work}){tail}")
             return
         total = round(max(slots, mufu)) + latency
         if total:

@@ -27,18 +27,29 @@ twice that number for one of the tensor cores."""
 WARP_GROUP, TMA, TENSOR_CORE = 0, 1, 2
 
 
+_POLLS = 64  # reads in vain before all others are looked at
+
+
+class Spinning(Exception):
+    """Agents read memory over and over that nobody writes any more."""
+
+
 class EventLoop:
     """A heap of (cycle, sequence, target, argument), so that equal runs are equal to the last event.
 
     An entry without argument resumes an agent's generator; any other is a call `target(cycle, argument)`.
     """
 
-    __slots__ = ("_agents", "ended", "heap", "sequence")
+    __slots__ = ("_agents", "ended", "heap", "now", "sequence", "version")
 
     def __init__(self) -> None:
         self.heap: list[Entry] = [(math.inf, -1, None, None)]  # the sentinel spares an emptiness test per event
         self.sequence = count()
         self.ended: list[Cta] = []
+        self.now = 0
+        """Cycle of the last event, when the loop stands still."""
+        self.version = 0
+        """Counts what can change the answer to a repeated question: writes, phases, agents that come and go."""
         self._agents: dict[int, AgentRun] = {}
 
     def call(self, cycle: int, target: Callable[[int, Any], None], argument: object) -> None:
@@ -52,6 +63,7 @@ class EventLoop:
         agent.send = generator.send
         agent.begin = cycle
         self._agents[id(generator)] = agent
+        self.version += 1
         heappush(self.heap, (cycle, next(self.sequence), agent.send, None))
 
     def run(self) -> bool:
@@ -59,26 +71,59 @@ class EventLoop:
         heap = self.heap
         sequence = self.sequence
         ended = self.ended
-        cycle, _, target, argument = heappop(heap)
-        while target is not None:
-            if argument is None:
-                try:
-                    resume = target(cycle)
-                except StopIteration as stop:
-                    self._finish(target, stop.value)
-                    if ended:
-                        return True
-                else:
-                    if resume is not None:
-                        cycle, _, target, argument = heappushpop(heap, (resume, next(sequence), target, None))
-                        continue
-            else:
-                target(cycle, argument)
+        last: float = self.now
+        cycle = last
+        try:
             cycle, _, target, argument = heappop(heap)
+            while target is not None:
+                if argument is None:
+                    try:
+                        resume = target(cycle)
+                    except StopIteration as stop:
+                        self._finish(target, stop.value)
+                        if ended:
+                            return True
+                    else:
+                        if resume is not None:
+                            cycle, _, target, argument = heappushpop(heap, (resume, next(sequence), target, None))
+                            continue
+                else:
+                    target(cycle, argument)
+                last = cycle
+                cycle, _, target, argument = heappop(heap)
+        finally:
+            self.now = int(cycle if cycle < math.inf else last)
         heappush(heap, (math.inf, -1, None, None))
         return False
 
+    def poll(self, agent: AgentRun, cycle: int, place: object) -> None:
+        """`agent` reads memory at `place` in a loop.
+
+        Raises:
+            Spinning: nothing is left to happen but such reads, and nobody writes what they read.
+        """
+        if agent.seen != self.version:
+            agent.seen = self.version
+            agent.polls = 0
+        agent.polls += 1
+        agent.polled = place
+        if agent.polls % _POLLS == 0:
+            self._check_spinning(agent, cycle)
+
+    def _check_spinning(self, polling: AgentRun, cycle: int) -> None:
+        runnable = [polling]
+        for _, _, target, argument in self.heap:
+            if argument is not None:
+                return
+            if target is not None:
+                runnable.append(self._agents[id(target.__self__)])  # type: ignore[attr-defined]
+        if all(agent.seen == self.version and agent.polls >= _POLLS for agent in runnable):
+            for agent in runnable:
+                agent.blocked = ("poll", -1, cycle, -1, -1, agent.polled, 0)
+            raise Spinning(cycle)
+
     def _finish(self, send: Any, end: int) -> None:
+        self.version += 1
         agent = self._agents.pop(id(send.__self__))
         agent.end = end
         agent.done = True
@@ -127,6 +172,7 @@ class Barrier:
         """Completes the phase and wakes those who wait for it."""
         self.phase ^= 1
         self.completed += 1
+        self.loop.version += 1
         self.pending = self.count
         self.cause = cause
         if self.waiters:
@@ -170,6 +216,11 @@ class NamedBarrier:
 
     def arrive(self, loop: EventLoop, cycle: int, threads: int, needed: int, cause: int) -> bool:
         """Adds `threads` of the `needed`; True when they are complete, and then everybody goes on."""
+        if self.arrived and needed != self.threads:
+            raise BarrierError(
+                f"is used with {needed} threads here and with {self.threads} at the arrivals before it "
+                f"({self.arrived} threads have arrived): the counts have to agree"
+            )
         self.threads = needed
         self.arrived += threads
         if self.arrived < needed:
@@ -199,6 +250,9 @@ class AgentRun:
         "group",
         "index",
         "mmas",
+        "polled",
+        "polls",
+        "seen",
         "send",
         "stores",
     )
@@ -211,6 +265,11 @@ class AgentRun:
         self.send: Send = None  # type: ignore[assignment]
         self.begin = self.end = 0
         self.done = False
+        self.seen = -1
+        self.polls = 0
+        """How often it has read memory in a loop since the event loop's `version` was `seen`."""
+        self.polled: Any = None
+        """Where."""
         self.blocked: tuple[Any, ...] | None = None
         """Why it last stopped: (kind, site, since, outer, inner, barrier, parity or number of the named barrier)."""
         self.mmas: deque[tuple[int, int]] = deque()
@@ -253,19 +312,24 @@ class Sm:
         self.tma_load_bytes = self.tma_store_bytes = 0
         self.global_load_bytes = self.global_store_bytes = 0
 
-    def compute(self, cycle: int, slots: int, mufu: int) -> int:
-        """Keeps the schedulers busy for `slots` and the MUFU for `mufu` cycles; returns when that is done."""
+    def compute(self, cycle: int, slots: int, slots_share: int, mufu: int, mufu_share: int) -> int:
+        """Arithmetic that takes a warp group `slots` cycles of issue and `mufu` of MUFU, if it runs alone.
+
+        The shares say how long that keeps all four schedulers or MUFUs of the SM busy: less, if the group has less than
+        four warps. Returns when the work is done.
+        """
         start = self.compute_free
         if start < cycle:
             start = cycle
-        self.compute_free = end = start + slots
+        self.compute_free = start + slots_share
+        end = start + slots
         if mufu:
             start = self.mufu_free
             if start < cycle:
                 start = cycle
-            self.mufu_free = start = start + mufu
-            if start > end:
-                end = start
+            self.mufu_free = start + mufu_share
+            if start + mufu > end:
+                end = start + mufu
         return end
 
     def load(self, cycle: int, transfer: int, latency: int, size: int) -> int:

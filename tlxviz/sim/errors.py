@@ -31,6 +31,12 @@ class LaunchLimitError(SimulationError):
     """The launch asks for more than the device has, which CUDA would refuse."""
 
 
+class InvalidGridError(LaunchLimitError):
+    """A grid that no device takes: the script's own mistake."""
+
+    exit_code = ExitCode.SCRIPT_FAILED
+
+
 class RunawayError(SimulationError):
     """An agent ran past the cycle limit."""
 

@@ -11,8 +11,15 @@ from tlxviz.sim.engine import AgentRun, Barrier, Cta, NamedBarrier
 from tlxviz.sim.errors import HangError
 
 
-def hang_report(program: Program, ctas: Sequence[Cta], cycle: int) -> HangError:
-    """The error for CTAs that can never end; its `report` has the facts of the first of them."""
+def hang_report(program: Program, ctas: Sequence[Cta], cycle: int, queued: int = 0) -> HangError:
+    """The error for CTAs that can never end; its `report` has the facts of the first of them.
+
+    Args:
+        program: The kernel.
+        ctas: Those that are stuck.
+        cycle: The last that anything happened in.
+        queued: CTAs that were never started, since no SM had room for them.
+    """
     cta = min(ctas, key=lambda each: each.index)
     waiters = [_waiter(program, agent) for agent in cta.unfinished()]
     waiting = [waiter for waiter in waiters if waiter["operation"] != "join"]
@@ -22,12 +29,15 @@ def hang_report(program: Program, ctas: Sequence[Cta], cycle: int) -> HangError:
         "cycle": cycle,
         "cta": cta.index,
         "ctas": len(ctas),
+        "queued": queued,
         "waiters": waiters,
         "ended": ended,
         "arrivers": arrivers,
     }
     who = "; ".join(_said(waiter, arrivers) for waiter in waiting)
     message = f"kernel {program.name} hangs in CTA {cta.index}: {who}"
+    if queued:
+        message += f"; {queued} more CTAs were never started, since no SM had room for them"
     if ended:
         message += f"; ended: {', '.join(ended)}"
     return HangError(message, report)
@@ -35,6 +45,8 @@ def hang_report(program: Program, ctas: Sequence[Cta], cycle: int) -> HangError:
 
 def _said(waiter: dict[str, Any], arrivers: Sequence[dict[str, Any]]) -> str:
     place = f"{waiter['file']}:{waiter['line']}"
+    if waiter["operation"] == "poll":
+        return f"{waiter['agent']} reads memory at {place} over and over, and nobody writes it any more"
     arrived = waiter["count"] - waiter["pending"]
     if waiter["operation"] != "wait":
         threads = f"it has {arrived} of {waiter['count']} threads{_hope(waiter, arrivers)}"
@@ -86,6 +98,8 @@ def _waiter(program: Program, agent: AgentRun) -> dict[str, Any]:
         "inner": inner,
         "since": since,
     }
+    if kind == "poll":
+        return found | {"file": target.file, "line": target.line}
     if number < 0:
         location = program.agents[agent.index].location
         return found | {"file": location.file, "line": location.line}
@@ -130,15 +144,24 @@ def _arrivers(program: Program, waiters: Sequence[dict[str, Any]], ended: set[st
     found: list[dict[str, Any]] = []
     for site in program.sites:
         slot = _constant_slot(site.operation)
-        if site.kind in _NAMED:
+        if site.kind is SiteKind.TMA_LOAD:
+            target = program.roots.get(site.operation.groups["barrier"][0])
+            variable = target.name if target is not None else ""
+            concerned = any(
+                waiter["variable"] == variable and waiter["missing_bytes"] for waiter in waiters if variable
+            )
+            slot = -1
+        elif site.kind in _NAMED:
+            variable = site.variable
             concerned = (slot < 0 or slot in numbers) and (site.agent.name, site.location.line) not in standing
         else:
-            concerned = site.kind in _ARRIVALS and site.variable in variables
+            variable = site.variable
+            concerned = site.kind in _ARRIVALS and variable in variables
         if concerned and (numbers or site.kind not in _NAMED):
             found.append(
                 {
                     "agent": site.agent.name,
-                    "variable": site.variable,
+                    "variable": variable,
                     "slot": slot,
                     "file": site.location.file,
                     "line": site.location.line,

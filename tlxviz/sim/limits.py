@@ -7,7 +7,7 @@ from typing import Any
 
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
-from tlxviz.sim.errors import LaunchLimitError, UnsupportedOperation
+from tlxviz.sim.errors import InvalidGridError, LaunchLimitError, UnsupportedOperation
 
 _REGISTER_UNIT = 8  # registers of a thread are given out in units of 8
 
@@ -39,7 +39,7 @@ def check_launch(program: Program, metadata: Mapping[str, Any], grid: tuple[int,
         )
     for axis, size, most in zip("xyz", grid, (2**31 - 1, 65535, 65535), strict=True):
         if not 0 <= size <= most:
-            raise LaunchLimitError(f"kernel {name} has grid {grid}: {axis} must lie between 0 and {most:,}")
+            raise InvalidGridError(f"kernel {name} has grid {grid}: {axis} must lie between 0 and {most:,}")
     return max(1, min(_by_registers(program, metadata, device), _by_shared(shared, device), _by_warps(program, device)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from bisect import bisect_right
 from collections.abc import Sequence
 
@@ -10,14 +11,29 @@ import torch
 from tlxviz.sim.errors import MemoryAccessError, SimulationError
 
 
-def flat(tensor: torch.Tensor) -> torch.Tensor:
-    """All of the storage that `tensor` is a view of, as one dimension of its dtype."""
+def flat(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """All of the storage that `tensor` is a view of, as one dimension of `dtype`, or of the tensor's own."""
     storage = tensor.untyped_storage()
-    return torch.empty(0, dtype=tensor.dtype).set_(storage, 0, (storage.nbytes() // tensor.element_size(),), (1,))
+    if dtype is None or dtype.itemsize != tensor.element_size():
+        dtype = tensor.dtype
+    return torch.empty(0, dtype=dtype).set_(storage, 0, (storage.nbytes() // dtype.itemsize,), (1,))
+
+
+def _storage_at(address: int) -> torch.UntypedStorage | None:
+    """The storage of any tensor of the process that holds `address`."""
+    for found in gc.get_objects():
+        if isinstance(found, torch.Tensor) and found.layout == torch.strided:
+            storage = found.untyped_storage()
+            if storage.data_ptr() <= address < storage.data_ptr() + storage.nbytes():
+                return storage
+    return None
 
 
 class AddressSpace:
-    """The allocations that a launch can reach, for pointers that travel as integers."""
+    """The allocations that a launch can reach, for pointers that travel as integers.
+
+    Those of its arguments are known; others, which a table of pointers may name, are looked for when one is met.
+    """
 
     def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
         storages = {
@@ -28,16 +44,25 @@ class AddressSpace:
 
     def resolve(self, address: int, dtype: torch.dtype) -> tuple[torch.Tensor, int]:
         """The allocation that holds `address`, flat in `dtype`, and the element offset within it."""
-        at = bisect_right(self._starts, address) - 1
-        if at < 0 or address >= self._starts[at] + self._storages[at].nbytes():
-            raise MemoryAccessError(
-                f"address {address:#x} belongs to none of the tensors that the launch was given: pass the tensor "
-                "itself, or keep it alive in an argument"
-            )
+        at = self._position(address)
+        if at < 0:
+            storage = _storage_at(address)
+            if storage is None:
+                raise MemoryAccessError(
+                    "an address that the kernel read or computed belongs to no tensor of this process: keep the "
+                    "tensors of a table of pointers alive"
+                )
+            at = bisect_right(self._starts, storage.data_ptr())
+            self._starts.insert(at, storage.data_ptr())
+            self._storages.insert(at, storage)
         storage = self._storages[at]
         base = torch.empty(0, dtype=dtype)
         base.set_(storage, 0, (storage.nbytes() // dtype.itemsize,), (1,))
         return base, (address - self._starts[at]) // dtype.itemsize
+
+    def _position(self, address: int) -> int:
+        at = bisect_right(self._starts, address) - 1
+        return at if at >= 0 and address < self._starts[at] + self._storages[at].nbytes() else -1
 
 
 def address_of(base: torch.Tensor, offset: int) -> int:

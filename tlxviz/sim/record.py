@@ -32,7 +32,7 @@ def launch_trace(
 ) -> LaunchTrace:
     """The trace of one launch; of what there is, when it was interrupted or hangs."""
     tracks: list[Track] = []
-    events = _events(program, outcome.traced, tracks)
+    events = _events(program, outcome.traced, tracks, outcome.now if hang is None else hang["cycle"], hangs=hang is not None)
     total = launch.grid[0] * launch.grid[1] * launch.grid[2]
     flop = sum(sm.flop for sm in outcome.sms)
     if outcome.done and outcome.done < total:
@@ -52,7 +52,7 @@ def launch_trace(
             SiteRow(
                 site.kind.value,
                 site.agent.index,
-                _neutral(site.location.file),
+                _absolute(site.location.file),
                 site.location.line,
                 site.variable,
                 site.operation.name,
@@ -71,7 +71,7 @@ def launch_trace(
         metadata=dict(launch.metadata),
         ttgir=launch.ttgir,
         source=launch.source,
-        source_file=_neutral(launch.source_file),
+        source_file=_absolute(launch.source_file),
         source_line=launch.source_line,
         statistics=_statistics(outcome, per_sm, total, device),
         hang=hang,
@@ -79,16 +79,13 @@ def launch_trace(
     )
 
 
-def _neutral(file: str) -> str:
-    """The file as the user would name it: relative where it lies below the current folder."""
-    if not file or not os.path.isabs(file):
-        return file
-    relative = os.path.relpath(file)
-    return file if relative.startswith("..") else relative
+def _absolute(file: str) -> str:
+    """The file with its whole path, whatever the current folder is called."""
+    return os.path.abspath(file) if file else ""
 
 
-def _events(program: Program, ctas: Sequence[Cta], tracks: list[Track]) -> Events:
-    """The events of all traced CTAs; their tracks are appended to `tracks`."""
+def _events(program: Program, ctas: Sequence[Cta], tracks: list[Track], now: int, *, hangs: bool) -> Events:
+    """The events of all traced CTAs; appends their tracks to `tracks`. What has not ended ends at cycle `now`."""
     agents = len(program.agents)
     pieces: list[Events] = []
     for cta in sorted(ctas, key=lambda each: each.index):
@@ -97,7 +94,12 @@ def _events(program: Program, ctas: Sequence[Cta], tracks: list[Track]) -> Event
         for run in cta.agents:
             agent = program.agents[run.index]
             table[run.index] = len(tracks)
-            stop = run.end if run.done else int(run.blocked[2] if run.blocked else run.begin)
+            stop = run.end if run.done else max(now, run.begin)
+            if hangs and not run.done and run.blocked is not None:
+                if run.blocked[0] == "join":
+                    stop = int(run.blocked[2])
+                elif run.blocked[1] >= 0:
+                    cta.rows.append(_open_wait(run.blocked, stop))
             end = max(end, stop)
             tracks.append(
                 Track(
@@ -119,6 +121,13 @@ def _events(program: Program, ctas: Sequence[Cta], tracks: list[Track]) -> Event
     if not pieces:
         return empty_events()
     return pieces[0] if len(pieces) == 1 else Events.concat(pieces).in_order()
+
+
+def _open_wait(blocked: tuple[Any, ...], end: int) -> Row:
+    """The event of a wait that never ended."""
+    kind, site, since, outer, inner, target, key = blocked
+    slot, phase = (target.slot, key) if kind == "wait" else (key, -1)
+    return (site, int(since), max(end, int(since)), outer, inner, slot, phase, -1)
 
 
 def _from_rows(rows: Sequence[Row], program: Program) -> Events:
@@ -178,7 +187,7 @@ def _statistics(outcome: Outcome, per_sm: int, total: int, device: Device) -> di
         "tma_store_bytes": sm.tma_store_bytes,
         "global_load_bytes": sm.global_load_bytes,
         "global_store_bytes": sm.global_store_bytes,
-        "sm_cycles": outcome.last_end.get(sm.index, outcome.cycles),
+        "sm_cycles": outcome.last_end.get(sm.index, outcome.now),
         "ctas": total,
         "ctas_simulated": outcome.done,
         "ctas_traced": len(outcome.traced),

@@ -13,10 +13,12 @@ from tlxviz import __version__
 from tlxviz.devices.model import Device
 from tlxviz.ir import load_program, name_from_source
 from tlxviz.ir.program import Program
+from tlxviz.ir.types import PointerType, ScalarType, Type, element_of
 from tlxviz.sim.compiler import CompiledKernel, compile_program
 from tlxviz.sim.descriptors import TileDescriptor, TileStore
-from tlxviz.sim.dispatch import Dispatcher, Outcome, talks
-from tlxviz.sim.effects import written_arguments
+from tlxviz.sim.dispatch import Dispatcher, Outcome
+from tlxviz.sim.dtypes import torch_dtype
+from tlxviz.sim.effects import talks, written_arguments
 from tlxviz.sim.environment import Environment
 from tlxviz.sim.errors import HangError
 from tlxviz.sim.limits import check_launch
@@ -26,10 +28,12 @@ from tlxviz.sim.record import launch_trace, tensor_of
 from tlxviz.sim.unit import Options
 from tlxviz.trace.model import Trace
 
-CYCLE_LIMIT = 2_000_000_000
-"""Cycles after which an agent counts as running away: more than a second of GPU time."""
+CYCLE_LIMIT = 250_000_000
+"""Cycles after which an agent counts as running away: a tenth of a second and more of GPU time."""
 _SAMPLES = 8
 _FEW = 32
+_BUDGET = 500_000  # steps of the event loop: less than a second
+_GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, spread evenly however many there are
 
 
 @contextmanager
@@ -77,7 +81,7 @@ class SimulatedRecorder:
         self._device = device
         self._kernels = kernels
         self._launch_number = launch_number
-        self._ctas = ctas
+        self._asked = (0,) if ctas is None else tuple(ctas)
         self._values = values
         self._progress = progress
         self._cycle_limit = cycle_limit
@@ -98,12 +102,12 @@ class SimulatedRecorder:
         total = launch.grid[0] * launch.grid[1] * launch.grid[2]
         if total == 0 or not (wanted or self._values):
             return
-        traced = frozenset(number for number in (self._ctas if self._ctas is not None else (0,)) if number < total)
+        traced = frozenset(number for number in self._asked if number < total)
         if not wanted:
             traced = frozenset()
-        numbers = self._numbers(program, total, traced)
         outcome = Outcome([], [])
         arguments = self._arguments(launch, program)
+        numbers: list[int] = []
         dispatcher = Dispatcher(
             program,
             self._device,
@@ -114,6 +118,7 @@ class SimulatedRecorder:
             lambda: self._kernel(launch.ttgir, program, traced=bool(traced) and len(numbers) <= _FEW),
             lambda: self._kernel(launch.ttgir, program, traced=True),
         )
+        numbers += self._numbers(program, total, traced, dispatcher)
         self._report(launch.kernel, 0, len(numbers))
         hang: HangError | None = None
         complete = False
@@ -124,7 +129,7 @@ class SimulatedRecorder:
         except HangError as error:
             hang = error
         except KeyboardInterrupt:
-            pass
+            outcome.cycles = outcome.now
         if wanted:
             self.trace.launches.append(
                 launch_trace(
@@ -133,7 +138,7 @@ class SimulatedRecorder:
                     self._device,
                     outcome,
                     per_sm=per_sm,
-                    options={"values": "on" if self._values else "off", "ctas": sorted(traced)},
+                    options={"values": "on" if self._values else "off", "ctas": list(self._asked)},
                     version=__version__,
                     hang=hang.report if hang else None,
                     complete=complete or hang is not None,
@@ -153,15 +158,32 @@ class SimulatedRecorder:
         if self._progress is not None:
             self._progress(kernel, done, total)
 
-    def _numbers(self, program: Program, total: int, traced: frozenset[int]) -> list[int]:
-        """CTAs to run. With values all; else those of the traced CTAs' SMs, and some more for the launch's totals."""
+    def _numbers(self, program: Program, total: int, traced: frozenset[int], dispatcher: Dispatcher) -> list[int]:
+        """CTAs to run: all, or without values as many as are cheap.
+
+        Some CTAs of one SM show what a CTA costs. If all together cost more than `_BUDGET` steps, whole SMs are left
+        out, and the totals of the launch are scaled from those that ran: the SMs of the traced CTAs, and others spread
+        over the device.
+        """
         sms = self._device.limits.sms
-        if self._values or talks(program) or total <= _SAMPLES:
+        columns = sorted({number % sms for number in traced} or {0})
+        first = [number for number in range(total) if number % sms == columns[0]]
+        if self._values or talks(program) or total <= len(first) + _SAMPLES:
             return list(range(total))
-        columns = {number % sms for number in traced} or {0}
+        probe = Outcome([], [])
+        with torch.inference_mode(), quiet_process():
+            dispatcher.run(first[: -(-_SAMPLES // 2)], frozenset(), lambda done: None, probe)
+        each = probe.steps / probe.done
+        if each * total <= _BUDGET:
+            return list(range(total))
         width = min(total, sms)
-        columns |= {position * width // _SAMPLES for position in range(_SAMPLES)} if total <= sms else set()
-        return [number for number in range(total) if number % sms in columns]
+        wanted = max(_SAMPLES, int(_BUDGET / (each * len(first))))
+        chosen = dict.fromkeys(columns)
+        for step in range(width):
+            if len(chosen) >= wanted:
+                break
+            chosen[(columns[0] + round(step * width * _GOLDEN)) % width] = None
+        return [number for number in range(total) if number % sms in chosen]
 
     def _program(self, launch: CaughtLaunch) -> Program:
         found = self._programs.get(launch.ttgir)
@@ -185,13 +207,13 @@ class SimulatedRecorder:
         tiles = TileStore()
         tensors: list[torch.Tensor] = []
         values: list[Any] = []
-        for _, value in launch.parameters:
+        for (_, value), parameter in zip(launch.parameters, program.kernel.regions[0].entry.arguments, strict=True):
             tensor = tensor_of(value)
             if tensor is None:
                 values.append(value)
                 continue
             tensors.append(tensor)
-            base, offset = flat(tensor), int(tensor.storage_offset())
+            base, offset = flat(tensor, _held_as(parameter.type)), int(tensor.storage_offset())
             if tensor is value:
                 values += (base, offset)
                 continue
@@ -211,3 +233,9 @@ class SimulatedRecorder:
             return None
         tensors = [tensor_of(launch.parameters[position][1]) for position in positions]
         return {tensor.untyped_storage().data_ptr() for tensor in tensors if tensor is not None}
+
+
+def _held_as(type_: Type) -> torch.dtype | None:
+    """The dtype in which a parameter's memory is read: TTGIR knows no unsigned integers; None to read it as it is."""
+    pointee = type_.pointee if isinstance(type_, PointerType) else element_of(type_)
+    return torch_dtype(pointee) if isinstance(pointee, ScalarType) and pointee.is_integer else None

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tlxviz.sim.errors import DeviceAssertError, RunawayError
+from tlxviz.sim.errors import DeviceAssertError, MemoryAccessError, RunawayError
 
 
 def device_print(pid: Sequence[int], prefix: str, values: Sequence[Any], hexadecimal: Sequence[int]) -> None:
@@ -45,6 +45,12 @@ def device_assert(pid: Sequence[int], condition: Any, message: str) -> None:
     holds = bool(condition.all()) if isinstance(condition, torch.Tensor) else bool(condition)
     if not holds:
         raise DeviceAssertError(f"device_assert failed in program {tuple(pid)}: {message or 'no message'}")
+
+
+def bad_slot(index: int, slots: int, name: str) -> None:
+    """Complains about a slot that does not exist: on a GPU it is memory of something else."""
+    have = "only slot 0" if slots == 1 else f"slots 0 to {slots - 1}"
+    raise MemoryAccessError(f"{name}[{index}] does not exist, {name} has {have}: mend the index")
 
 
 def runaway(cycle: int) -> None:

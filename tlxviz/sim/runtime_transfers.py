@@ -9,7 +9,7 @@ import torch
 from tlxviz.sim.descriptors import TileDescriptor
 from tlxviz.sim.dtypes import cast
 from tlxviz.sim.engine import Barrier, Cta
-from tlxviz.sim.memory import tile_view
+from tlxviz.sim.memory import copy_tile, tile_view
 from tlxviz.sim.shared import SharedView
 
 
@@ -53,9 +53,39 @@ def land_gather(cycle: int, arrival: tuple[Barrier, int, int, TileDescriptor, An
     barrier.land(cycle, size, cause)
 
 
-def bulk_store(base: torch.Tensor, offset: int, source: torch.Tensor, size: int) -> None:
-    """`cp.async.bulk` from shared to global memory: `size` bytes."""
-    flat = cast(source.reshape(-1), base.dtype)[: size // base.element_size()]
+def land_copy(cycle: int, copied: tuple[Any, ...]) -> None:
+    """A tile of `cp.async` has arrived; the arguments are those of `copy_tile`."""
+    copy_tile(*copied)
+
+
+def land_value(cycle: int, copied: tuple[SharedView, torch.Tensor]) -> None:
+    """Elements that `cp.async` gathered have arrived."""
+    view, value = copied
+    view.store(value)
+
+
+def leave_store(cycle: int, store: tuple[TileDescriptor, tuple[int, ...], SharedView]) -> None:
+    """A TMA store has read its source."""
+    descriptor, at, view = store
+    descriptor.store(at, view.filled)
+
+
+def leave_reduce(cycle: int, store: tuple[TileDescriptor, tuple[int, ...], SharedView, str]) -> None:
+    """A TMA reduction has read its source."""
+    descriptor, at, view, kind = store
+    descriptor.reduce(at, view.filled, kind)
+
+
+def leave_scatter(cycle: int, store: tuple[TileDescriptor, torch.Tensor, int, SharedView]) -> None:
+    """A TMA scatter has read its source."""
+    descriptor, rows, column, view = store
+    descriptor.scatter(rows, column, view.filled)
+
+
+def leave_bulk(cycle: int, store: tuple[torch.Tensor, int, SharedView, int]) -> None:
+    """A `cp.async.bulk` to global memory has read its source: `size` bytes."""
+    base, offset, view, size = store
+    flat = cast(view.filled.reshape(-1), base.dtype)[: size // base.element_size()]
     tile_view("store", base, offset, [1], [(0, flat.numel())]).copy_(flat)
 
 

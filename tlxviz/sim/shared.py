@@ -102,6 +102,12 @@ class SharedView:
             assert view._derive is not None
             view._refer(view._derive(tensor))
 
+    @property
+    def filled(self) -> torch.Tensor:
+        """The elements, where values are on."""
+        assert self.tensor is not None
+        return self.tensor
+
     def store(self, value: torch.Tensor) -> None:
         """Writes all elements."""
         tensor = self.tensor

@@ -52,6 +52,8 @@ class Unit:
     agent_of: dict[Region, Agent] = field(default_factory=dict[Region, Agent])
     first_thread: dict[int, int] = field(default_factory=dict[int, int])
     """Number of the first thread of each agent."""
+    polls: bool = False
+    """Whether the kernel has loops in which it may wait for memory."""
     addressing: dict[Value, bool] = field(default_factory=dict[Value, bool])
     """Which tensors are made of ranges and scalars only; filled by `costs`."""
     counter: int = 0

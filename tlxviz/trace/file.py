@@ -30,7 +30,7 @@ _COMPRESSION = 1
 
 _OTHER_FILES = {
     ".py": "It is a script; record a trace of it: tlxviz run {path}",
-    ".ttgir": "It is a kernel's IR; draw it: tlxviz graph {path}",
+    ".ttgir": "It is a kernel's IR; a trace is made from the script that launches the kernel: tlxviz run SCRIPT",
     ".json": "If it was exported, open it at https://ui.perfetto.dev; tlxviz reads the .tlxtrace file.",
     ".pftrace": "Open it at https://ui.perfetto.dev; tlxviz reads the .tlxtrace file.",
     ".perfetto-trace": "Open it at https://ui.perfetto.dev; tlxviz reads the .tlxtrace file.",

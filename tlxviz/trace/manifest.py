@@ -28,6 +28,11 @@ _ROWS: dict[str, type] = {
 _TEXTS = ("ttgir", "source")
 """Fields that stand in the manifest's table of texts: launches of one kernel share them."""
 
+_FIGURES = ("device", "provenance", "statistics", "hang")
+"""Fields of which views take numbers; arguments are shown as they are and may be any."""
+_FROM_ZERO = ("clock_mhz", "cycles", "flop")
+_LARGEST = (1 << 63) - 1
+
 _Row = TypeVar("_Row")
 
 
@@ -60,9 +65,11 @@ def encode_manifest(trace: Trace) -> bytes:
 def decode_manifest(data: bytes, path: str) -> list[tuple[dict[str, Any], int]]:
     """For each launch, the arguments of its `LaunchTrace` but the events, and how many events it has."""
     try:
-        document: object = json.loads(data)
+        document: object = json.loads(data, parse_constant=_no_json)
     except (ValueError, RecursionError) as error:
         raise ManifestError(f"manifest.json is not JSON: {error}") from error
+    except MemoryError as error:
+        raise ManifestError("manifest.json does not fit into memory") from error
     manifest = _object(document, "manifest.json")
     if manifest.get("format") != FORMAT:
         raise TraceReadError(
@@ -109,6 +116,10 @@ def _launch(entry: dict[str, Any], where: str, texts: list[str]) -> tuple[dict[s
             values[name] = texts[number]
         else:
             values[name] = _CHECKS[str(field.type)](entry[name], at)
+            if name in _FIGURES:
+                _check_figures(values[name], at)
+            elif name in _FROM_ZERO and values[name] < 0:
+                raise ManifestError(f"{at} is {values[name]}")
     events = _object(entry.get("events"), f"{where}.events")
     rows = _integer(events.get("rows"), f"{where}.events.rows")
     if rows < 0:
@@ -170,6 +181,8 @@ def _text(value: object, where: str) -> str:
 def _integer(value: object, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ManifestError(f"{where} is not an integer")
+    if not -_LARGEST <= value <= _LARGEST:
+        raise ManifestError(f"{where} is an integer of more than 64 bits")
     return value
 
 
@@ -177,7 +190,27 @@ def _number(value: object, where: str) -> float:
     value = _unplain(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ManifestError(f"{where} is not a number")
+    _check_figures(value, where)
     return value
+
+
+def _check_figures(value: object, where: str) -> None:
+    """Refuse what no calculation can go on with, in whatever lists and tables it stands."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ManifestError(f"{where} is {value}, which is no figure")
+    if isinstance(value, int):
+        if not -_LARGEST <= value <= _LARGEST:
+            raise ManifestError(f"{where} is an integer of more than 64 bits")
+    elif isinstance(value, list):
+        for index, item in enumerate(cast("list[object]", value)):
+            _check_figures(item, f"{where}[{index}]")
+    elif isinstance(value, dict):
+        for key, item in cast("dict[str, object]", value).items():
+            _check_figures(item, f"{where}.{key}")
+
+
+def _no_json(constant: str) -> float:
+    raise ValueError(f"{constant} is no number there")
 
 
 def _truth(value: object, where: str) -> bool:

@@ -6,9 +6,9 @@ import pytest
 import torch
 import triton
 import triton.language as tl
-from kernel_runner import executes, run_kernel, run_ttgir
+from kernel_runner import compile_kernel, execute, executes, run_kernel, run_ttgir
 
-from tlxviz.sim.errors import RunawayError
+from tlxviz.sim.errors import HangError, RunawayError
 
 N = 64
 
@@ -262,9 +262,21 @@ def endless(flag):
         pass
 
 
-def test_a_loop_that_never_ends_is_ended():
-    with pytest.raises(RunawayError):
+def test_a_loop_that_waits_for_memory_which_nobody_writes_hangs():
+    with pytest.raises(HangError, match="reads memory at .*test_ops_control.py:.* over and over, and nobody writes it"):
         run_kernel(endless, (1,), torch.zeros(1, dtype=torch.int32))
+
+
+@triton.jit
+def counting(counter):
+    while tl.atomic_add(counter, 1) >= 0:
+        pass
+
+
+def test_a_loop_that_never_ends_is_ended():
+    launch = compile_kernel(counting, (1,), torch.zeros(1, dtype=torch.int32))
+    with pytest.raises(RunawayError, match="still running after"):
+        execute(launch, cycle_limit=100_000)
 
 
 @triton.jit(noinline=True)

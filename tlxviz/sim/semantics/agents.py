@@ -13,7 +13,7 @@ def write_agent(e: Emitter, name: str, parameters: Sequence[str], region: Region
     """Writes the generator of a warp group: it is resumed with a cycle, and returns the cycle at which it ends."""
     emit_body(e, region)
     e.settle_loads()
-    e.flush()
+    e.order()
     # a default task that does nothing after its partitions have ended did end when it began to wait for them
     e.line(f"return {e.joined_at[0]} if t == {e.joined_at[1]} else t" if e.joined_at else "return t")
     prologue = [

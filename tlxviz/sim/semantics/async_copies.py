@@ -43,11 +43,13 @@ def async_copy(e: Emitter, op: Operation) -> None:
     other = filler_code(e, op.operand("other"))
     match e.get(pointer):
         case Pointers(base, offset, parts):
-            e.line(f"copy_tile({view}.tensor, {base}, {offset}, {parts_code(parts)}, {mask}, {other})")
+            copied = f"({view}.tensor, {base}, {offset}, {parts_code(parts)}, {mask}, {other})"
+            e.line(f"heappush(heap, ({ready}, next(seq), land_copy, {copied}))")
         case DensePointers(base, offsets):
             value = op.operand("mask")
             dense = "None" if value is None else e.dense(value)
-            e.line(f"{view}.store(load_dense({base}, {offsets}, {dense}, {other}))")
+            loaded = f"load_dense({base}, {offsets}, {dense}, {other})"
+            e.line(f"heappush(heap, ({ready}, next(seq), land_value, ({view}, {loaded})))")
         case held:
             raise UnsupportedOperation(f"an asynchronous copy through {type(held).__name__}")
 
@@ -99,3 +101,4 @@ def async_wait(e: Emitter, op: Operation) -> None:
         e.set(result, Scalar("None"))
     drain(e, "me.copies", f"len({{q}}) > {op.attributes['num']}", 8.0)
     costs.block_barrier(e)
+    e.order()  # what has arrived until now can be read

@@ -42,6 +42,7 @@ def _graph(e: Emitter, region: Region) -> list[str]:
     results = [e.fresh("ret") for value in (returned.operands if returned else ()) for _ in codes(plain(value))]
     state = e.fresh("at")
     e.line(f"{state} = 0")
+    e.unbounded += 1
     with e.block("while True:"):
         if e.timed:
             e.line(f"if t > {e.unit.options.cycle_limit}: runaway(t)")
@@ -50,6 +51,7 @@ def _graph(e: Emitter, region: Region) -> list[str]:
                 for operation in block.body:
                     e.emit(operation)
                 _leave(e, block, state, numbers, results)
+    e.unbounded -= 1
     return results
 
 

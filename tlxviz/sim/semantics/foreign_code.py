@@ -24,6 +24,7 @@ def inline_asm(e: Emitter, op: Operation) -> None:
     if not pure:
         e.settle_loads()
         e.order()
+        e.poll()
     names = tuple(_asm_type(value) for value in op.operands)
     results = tuple(_asm_type(value) for value in op.results)
     constraints = str(op.attributes.get("constraints", ""))

@@ -17,10 +17,9 @@ def load(e: Emitter, op: Operation) -> None:
     memory = e.unit.device.memory
     pointer = op.groups["ptr"][0]
     cycles, size = costs.global_traffic(e, pointer.type, "load")
-    if op.attributes.get("isVolatile"):
-        e.order()
-    else:
-        e.flush()
+    e.order()
+    if op.attributes.get("isVolatile") or not isinstance(pointer.type, TensorType):
+        e.poll()
     ready = e.fresh("r")
     if e.timed:
         e.line(f"{ready} = sm.load(t, {cycles}, {round(memory.l2_latency_cycles)}, {size})")
@@ -65,7 +64,7 @@ def load(e: Emitter, op: Operation) -> None:
 def store(e: Emitter, op: Operation) -> None:
     pointer, value = op.groups["ptr"][0], op.groups["value"][0]
     cycles, size = costs.global_traffic(e, pointer.type, "store")
-    e.flush()
+    e.order()
     if e.timed:
         e.line(f"sm.store(t, {cycles}, {size})")
     if not e.unit.liveness.stores(op, e.values):
@@ -89,6 +88,7 @@ def store(e: Emitter, op: Operation) -> None:
             e.line(f"store_dense({base}, {offsets}, {filler_code(e, value)}, {dense})")
         case held:
             raise UnsupportedOperation(f"tt.store through {type(held).__name__}")
+    e.wrote()
 
 
 @emits("tt.atomic_rmw", "tt.atomic_cas")
@@ -98,6 +98,7 @@ def atomic(e: Emitter, op: Operation) -> None:
     cycles, size = costs.global_traffic(e, pointer.type, "atomic")
     e.settle_loads()
     e.order()
+    e.poll()
     if e.timed:
         ready = e.fresh("r")
         e.line(f"{ready} = sm.load(t, {cycles}, {round(memory.atomic_cycles)}, {size})")
@@ -117,7 +118,10 @@ def atomic(e: Emitter, op: Operation) -> None:
             name = e.fresh()
             e.line(f"{name} = {code} if {flag} else 0" if flag not in (None, "True") else f"{name} = {code}")
             e.set(op.result, Scalar(name))
+            if e.timed and e.unit.polls:
+                e.line(f"if load_scalar({base}, {offset}) != {name}: loop.version += 1")
         case Pointers() | DensePointers() as held:
+            e.wrote()
             base, offsets = e.convert(held, DensePointers("", ""), pointer.type)
             dense = "None" if mask is None else e.dense(mask)
             if compare is not None:

@@ -130,6 +130,7 @@ def emit_while(e: Emitter, op: Operation) -> None:
     e.flush()
     shapes = start(e, initial, before.arguments)
     flag = before.yielded[0]
+    e.unbounded += 1
     while True:
         attempt = Attempt(e)
         carried = [e.variables(shape, "c") for shape in shapes]
@@ -166,6 +167,7 @@ def emit_while(e: Emitter, op: Operation) -> None:
             break
         attempt.undo()
         shapes = wider
+    e.unbounded -= 1
     for result, held in zip(op.results, kept, strict=True):
         e.set(result, held)
 

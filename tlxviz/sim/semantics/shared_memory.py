@@ -63,10 +63,16 @@ def memdesc_index(e: Emitter, op: Operation) -> None:
     source, index = op.groups["src"][0], op.groups["index"][0]
     e.charge(slots=1)
     code = e.scalar(source)
-    where = e.scalar(index)
-    if isinstance(e.unit.program.roots.get(source), BarrierArray):
-        e.result_scalar(op, f"{code}[{where}]" if source in e.unit.arrays else code)
+    where = e.let(e.scalar(index))
+    root = e.unit.program.roots.get(source)
+    name = root.name if root is not None else source.name
+    if isinstance(root, BarrierArray):
+        if source in e.unit.arrays:
+            e.check_slot(where, e.shape(source)[0], name)
+            code = f"{code}[{where}]"
+        e.result_scalar(op, code)
         return
+    e.check_slot(where, e.shape(source)[0], name)
     e.result_scalar(op, f"{code}.slots[{where}]")
 
 
@@ -105,6 +111,7 @@ def memdesc_reinterpret(e: Emitter, op: Operation) -> None:
 
 @emits("ttg.local_load")
 def local_load(e: Emitter, op: Operation) -> None:
+    e.order()  # what was to land or leave before now has
     costs.shared_traffic(e, op.result.type)
     if skip(e, op):
         e.set(op.result, Absent())
@@ -117,6 +124,7 @@ def local_load(e: Emitter, op: Operation) -> None:
 
 @emits("ttg.local_store")
 def local_store(e: Emitter, op: Operation) -> None:
+    e.order()  # what was to land or leave before now has
     value, target = op.groups["value"][0], op.groups["dst"][0]
     costs.shared_traffic(e, value.type)
     if contents(e, target):
@@ -125,6 +133,7 @@ def local_store(e: Emitter, op: Operation) -> None:
 
 @emits("ttg.local_gather")
 def local_gather(e: Emitter, op: Operation) -> None:
+    e.order()  # what was to land or leave before now has
     costs.shared_traffic(e, op.result.type)
     if skip(e, op):
         e.set(op.result, Absent())
@@ -137,6 +146,7 @@ def local_gather(e: Emitter, op: Operation) -> None:
 
 @emits("ttg.local_scatter")
 def local_scatter(e: Emitter, op: Operation) -> None:
+    e.order()  # what was to land or leave before now has
     value, target, index = op.groups["value"][0], op.groups["dst"][0], op.groups["indices"][0]
     costs.shared_traffic(e, value.type)
     if contents(e, target):

@@ -61,7 +61,7 @@ def make_tensor_descriptor(e: Emitter, op: Operation) -> None:
 def descriptor_load(e: Emitter, op: Operation) -> None:
     tma = e.unit.device.tma
     size = bytes_of(op.result.type)
-    e.flush()
+    e.order()
     if e.timed:
         latency = round(tma.issue_cycles + tma.l2_latency_cycles)
         e.line(f"t = sm.load(t, {math.ceil(size / tma.bytes_per_cycle)}, {latency}, {size})")
@@ -76,7 +76,7 @@ def descriptor_load(e: Emitter, op: Operation) -> None:
 def descriptor_store(e: Emitter, op: Operation) -> None:
     source = op.groups["src"][0]
     size = bytes_of(source.type)
-    e.flush()
+    e.order()
     if e.timed:
         e.line(f"sm.store(t, {math.ceil(size / e.unit.device.tma.store_bytes_per_cycle)}, {size})")
     if e.values:

@@ -102,22 +102,26 @@ def tma_store(e: Emitter, op: Operation) -> None:
         e.set(result, Scalar(done))
     if not e.values:
         return
+    e.wrote()
     match op.name:
         case "ttng.async_store":
             held = e.get(op.groups["dst"][0])
             if not isinstance(held, Pointer):
                 raise UnsupportedOperation("ttng.async_store to something that is no single pointer")
-            e.line(f"bulk_store({held.base}, {held.offset}, {view}.tensor, {e.scalar(op.groups['size'][0])})")
+            kind = "bulk"
+            arguments = f"{held.base}, {held.offset}, {view}, {e.scalar(op.groups['size'][0])}"
         case "ttng.async_tma_scatter":
-            desc = e.scalar(op.groups["desc"][0])
+            kind = "scatter"
             rows, column = e.dense(op.groups["x_offsets"][0]), e.scalar(op.groups["y_offset"][0])
-            e.line(f"{desc}.scatter({rows}, {column}, {view}.tensor)")
+            arguments = f"{e.scalar(op.groups['desc'][0])}, {rows}, {column}, {view}"
         case "ttng.async_tma_reduce":
-            desc = e.scalar(op.groups["desc"][0])
-            e.line(f"{desc}.reduce({_coordinates(e, op)}, {view}.tensor, {str(op.attributes['kind'])!r})")
+            kind = "reduce"
+            reduction = repr(str(op.attributes["kind"]))
+            arguments = f"{e.scalar(op.groups['desc'][0])}, {_coordinates(e, op)}, {view}, {reduction}"
         case _:
-            desc = e.scalar(op.groups["desc"][0])
-            e.line(f"{desc}.store({_coordinates(e, op)}, {view}.tensor)")
+            kind = "store"
+            arguments = f"{e.scalar(op.groups['desc'][0])}, {_coordinates(e, op)}, {view}"
+    e.line(f"heappush(heap, ({x} + {transfer}, next(seq), leave_{kind}, ({arguments})))")
 
 
 @emits("ttng.async_tma_store_wait")

@@ -1,0 +1,44 @@
+"""Threads that the script starts: the stand-in for CUDA holds in them, and the script ends when they have."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from weakref import WeakSet
+
+from tlxviz.launch.patching import Scope
+from tlxviz.launch.tensors import CudaInCpuMemory
+
+Failed = Callable[[threading.ExceptHookArgs], None]
+
+
+class Threads:
+    """The threads that are started while the scope lasts."""
+
+    def __init__(self) -> None:
+        self._started: WeakSet[threading.Thread] = WeakSet()
+
+    def install(self, scope: Scope, failed: Failed) -> None:
+        """Put it into force until `scope` ends; `failed` gets what a thread raised, unless the script asks for it."""
+        start = threading.Thread.start
+
+        def start_in_mode(thread: threading.Thread) -> None:
+            # Wrapped here and not in the class, because a subclass may have a `run` of its own.
+            body = thread.run
+
+            def run() -> None:
+                with CudaInCpuMemory():  # torch keeps modes by thread
+                    body()
+
+            vars(thread)["run"] = run
+            self._started.add(thread)
+            start(thread)
+
+        scope.set_attr(threading.Thread, "start", start_in_mode)
+        scope.set_attr(threading, "excepthook", failed)
+
+    def join(self) -> None:
+        """Wait for those that Python would wait for at the end of the script."""
+        while waited := [thread for thread in self._started if thread.is_alive() and not thread.daemon]:
+            for thread in waited:
+                thread.join()
