@@ -21,9 +21,7 @@ class Damaging(SimulatorBackend):
     def __init__(self, damage: Callable[[str], str]) -> None:
         self._damage = damage
 
-    def run_script(
-        self, path: Path, argv: Sequence[str], device: Any, execute: Callable[[Any], None], log: Any
-    ) -> int:
+    def run_script(self, path: Path, argv: Sequence[str], device: Any, execute: Callable[[Any], None], log: Any) -> int:
         def damaged(launch: Any) -> None:
             execute(replace(launch, ttgir=self._damage(launch.ttgir)))
 

@@ -393,7 +393,9 @@ def wrong_slot(y_ptr, slot):
 @pytest.mark.parametrize("slot", [-1, 2])
 def test_a_slot_that_does_not_exist(slot: int):
     run_kernel(wrong_slot, (1,), torch.zeros(1, dtype=torch.int32), 0)
-    with pytest.raises(MemoryAccessError, match=rf"done\[{slot}\] does not exist, done has slots 0 to 1: mend the index"):
+    with pytest.raises(
+        MemoryAccessError, match=rf"done\[{slot}\] does not exist, done has slots 0 to 1: mend the index"
+    ):
         run_kernel(wrong_slot, (1,), torch.zeros(1, dtype=torch.int32), slot)
 
 

@@ -8,7 +8,11 @@ from rich.text import Text
 from tlxviz.analysis.hang import Arriver, Hang, Waiter
 from tlxviz.reporters.layout import SIDE, place, plural, say, whole
 
-_WITHOUT_VARIABLE = {"named_wait": "named barrier", "join": "the other warp groups", "poll": "memory that nobody writes"}
+_WITHOUT_VARIABLE = {
+    "named_wait": "named barrier",
+    "join": "the other warp groups",
+    "poll": "memory that nobody writes",
+}
 
 
 def say_hang(console: Console, hang: Hang) -> None:

@@ -36,7 +36,7 @@ class TileDescriptor:
         store: Where tiles may be kept, for memory that does not change during the launch; None for other memory.
     """
 
-    __slots__ = ("_tiles", "base", "block", "offset", "padding", "shape", "store_of_tiles", "strides")
+    __slots__ = ("base", "block", "offset", "padding", "shape", "store_of_tiles", "strides", "tiles")
 
     def __init__(
         self,
@@ -55,7 +55,8 @@ class TileDescriptor:
         self.block = tuple(block)
         self.padding = padding
         self.store_of_tiles = store
-        self._tiles: dict[Any, torch.Tensor] = {}
+        self.tiles: dict[Any, torch.Tensor] = {}
+        """Tiles that are kept, by where they are."""
 
     def _clip(self, at: Sequence[int]) -> tuple[list[int], list[slice], int, bool]:
         shape: list[int] = []
@@ -85,7 +86,7 @@ class TileDescriptor:
 
     def kept(self, at: tuple[int, ...], target: torch.Tensor) -> torch.Tensor | None:
         """The tile at `at` in the type and shape of `target`, if it may be kept; nobody may write it."""
-        tile = self._tiles.get(at)
+        tile = self.tiles.get(at)
         if tile is not None and tile.dtype == target.dtype:
             return tile
         store = self.store_of_tiles
@@ -93,7 +94,7 @@ class TileDescriptor:
         if store is None or store.bytes_left < size:
             return None
         store.bytes_left -= size
-        tile = self._tiles[at] = self._read(at, target).to(target.dtype).contiguous()
+        tile = self.tiles[at] = self._read(at, target).to(target.dtype).contiguous()
         return tile
 
     def _read(self, at: tuple[int, ...], target: torch.Tensor) -> torch.Tensor:

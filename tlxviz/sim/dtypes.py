@@ -27,7 +27,7 @@ TORCH = {
     "i1": torch.bool,
     "index": torch.int64,
 }
-TORCH |= {f"{sign}{name}": TORCH[name] for sign in "su" for name in ("i64", "i32", "i16", "i8")}
+TORCH.update({f"{sign}{name}": TORCH[name] for sign in "su" for name in ("i64", "i32", "i16", "i8")})
 LARGEST_FP8 = {torch.float8_e4m3fn: 448.0, torch.float8_e5m2: 57344.0}
 _FLOAT = struct.Struct("f")
 _HALF = struct.Struct("e")

@@ -32,7 +32,9 @@ def launch_trace(
 ) -> LaunchTrace:
     """The trace of one launch; of what there is, when it was interrupted or hangs."""
     tracks: list[Track] = []
-    events = _events(program, outcome.traced, tracks, outcome.now if hang is None else hang["cycle"], hangs=hang is not None)
+    events = _events(
+        program, outcome.traced, tracks, outcome.now if hang is None else hang["cycle"], hangs=hang is not None
+    )
     total = launch.grid[0] * launch.grid[1] * launch.grid[2]
     flop = sum(sm.flop for sm in outcome.sms)
     if outcome.done and outcome.done < total:

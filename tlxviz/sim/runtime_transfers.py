@@ -40,7 +40,11 @@ def land_load(cycle: int, arrival: tuple[Barrier, int, int, TileDescriptor, Any,
 def land_tile(cycle: int, arrival: tuple[Barrier, int, int, TileDescriptor, tuple[int, ...], SharedView]) -> None:
     """A TMA load has arrived in a slot that nothing else writes."""
     barrier, size, cause, descriptor, at, view = arrival
-    view.receive(descriptor, at)
+    tile = descriptor.tiles.get(at)
+    if tile is None:
+        view.receive(descriptor, at)
+    else:
+        view.refer(tile)
     barrier.tx -= size
     if barrier.tx == 0 and barrier.pending == 0:
         barrier.flip(cycle, cause)

@@ -91,16 +91,17 @@ class SharedView:
         tile = descriptor.kept(at, own)
         if tile is None:
             if self.tensor is not own:
-                self._refer(own)
+                self.refer(own)
             descriptor.load(at, own)
         else:
-            self._refer(tile)
+            self.refer(tile)
 
-    def _refer(self, tensor: torch.Tensor) -> None:
+    def refer(self, tensor: torch.Tensor) -> None:
+        """Stands for `tensor` from now on, and so do the views of this view."""
         self.tensor = tensor
         for view in self._views.values():
             assert view._derive is not None
-            view._refer(view._derive(tensor))
+            view.refer(view._derive(tensor))
 
     @property
     def filled(self) -> torch.Tensor:

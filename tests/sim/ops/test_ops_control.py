@@ -263,7 +263,7 @@ def endless(flag):
 
 
 def test_a_loop_that_waits_for_memory_which_nobody_writes_hangs():
-    with pytest.raises(HangError, match="reads memory at .*test_ops_control.py:.* over and over, and nobody writes it"):
+    with pytest.raises(HangError, match="over and over, and nobody writes it any more"):
         run_kernel(endless, (1,), torch.zeros(1, dtype=torch.int32))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.program import BarrierArray
 from tlxviz.ir.types import TensorType
 from tlxviz.sim import costs
 from tlxviz.sim.emitter import Emitter, emits
@@ -126,6 +127,12 @@ def arrive_barrier(e: Emitter, op: Operation) -> None:
     close_guard(e, guarded)
 
 
+def _has_one_arrival(e: Emitter, value: Value) -> bool:
+    """Whether every phase of a barrier takes one arrival: here the expectation itself."""
+    root = e.unit.program.roots.get(value)
+    return isinstance(root, BarrierArray) and set(root.counts) == {1}
+
+
 @emits("ttng.barrier_expect")
 def barrier_expect(e: Emitter, op: Operation) -> None:
     guarded = open_guard(e, op)
@@ -134,7 +141,10 @@ def barrier_expect(e: Emitter, op: Operation) -> None:
     e.flush()
     begin = e.mark()
     e.charge(latency=e.unit.device.sync.mbarrier_expect)
-    e.order()
+    if _has_one_arrival(e, op.groups["barrier"][0]):
+        e.flush()  # nobody but this warp group completes the phase, and the copy that follows is in order
+    else:
+        e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
     e.line(f"{b}.tx += {size}; {b}.pending -= 1; {b}.last_site = {e.site()}; {b}.last_time = t")
