@@ -7,17 +7,21 @@ A test that is there for certain operations says so with `executes`, which holds
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, wraps
+from types import FrameType
 from typing import Any
 
 from tlxviz.devices.file import load_device
 from tlxviz.devices.model import Device
-from tlxviz.ir import load_program
+from tlxviz.ir.operation import Block
 from tlxviz.launch.catch import Catcher
 from tlxviz.launch.model import Launch
 from tlxviz.launch.patching import Scope
+from tlxviz.sim.compiler import CompiledKernel
 from tlxviz.sim.recorder import SimulatedRecorder
 from tlxviz.trace.model import LaunchTrace
 
@@ -49,10 +53,47 @@ def h200() -> Device:
 def execute(launch: Launch, *, values: bool = True, ctas: Sequence[int] | None = None, cycle_limit: int = 10**8) -> Run:
     """Executes a launch; raises what the simulator raises."""
     recorder = SimulatedRecorder(h200(), values=values, ctas=ctas, cycle_limit=cycle_limit)
-    recorder.execute(launch)
-    _executed.add("builtin.module")
-    _executed.update(op.name for op in load_program(launch.ttgir, launch.kernel).module.walk())
+    with _watching() as lines:
+        try:
+            recorder.execute(launch)
+        finally:
+            for kernel in recorder._compiled.values():  # pyright: ignore[reportPrivateUsage]
+                _executed.update(_operations(kernel, lines))
     return Run(launch, recorder.trace.launches[-1])
+
+
+@contextmanager
+def _watching() -> Iterator[set[tuple[str, int]]]:
+    """Collects the lines of generated code that run."""
+    lines: set[tuple[str, int]] = set()
+
+    def local(frame: FrameType, event: str, argument: object) -> Any:
+        lines.add((frame.f_code.co_filename, frame.f_lineno))
+        return local
+
+    def follow(frame: FrameType, event: str, argument: object) -> Any:
+        return local if frame.f_code.co_filename.startswith("<tlxviz ") else None
+
+    before = sys.gettrace()
+    sys.settrace(follow)
+    try:
+        yield lines
+    finally:
+        sys.settrace(before)
+
+
+def _operations(kernel: CompiledKernel, lines: set[tuple[str, int]]) -> Iterator[str]:
+    """Names of the operations in blocks of which a line has run; a combine region belongs to its operation."""
+    blocks: dict[Block, None] = {}
+    for number, (_, _, op) in enumerate(kernel._lines, 1):  # pyright: ignore[reportPrivateUsage]
+        if op is not None and op.block is not None and (kernel._filename, number) in lines:  # pyright: ignore[reportPrivateUsage]
+            blocks[op.block] = None
+    yield from ("builtin.module", "tt.func")
+    for block in blocks:
+        for op in block.operations:
+            yield op.name
+            if op.name in ("tt.reduce", "tt.scan", "tt.map_elementwise"):
+                yield from (inner.name for inner in op.walk())
 
 
 def compile_kernel(function: Any, grid: tuple[int, ...], *args: Any, **options: Any) -> Launch:
