@@ -36,7 +36,7 @@ def run(name: str, case: str, options: dict[str, Any], *, values: bool = True) -
         pytest.skip(f"the wheel has no tutorial {name}")
     recorder = SimulatedRecorder(h200(), values=values)
     status = run_script(DRIVER, [name, case, json.dumps(options)], h200(), recorder.execute)
-    assert status == (0 if values else 1)  # without values, outputs are not right
+    assert status == 0 or not values  # without values, outputs hold what was in memory before
     return recorder
 
 
