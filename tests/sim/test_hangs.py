@@ -297,7 +297,7 @@ def test_when_it_stopped_is_known():
     _, report = hang(wrong_count, torch.zeros(1, dtype=torch.int32))
     (waiter,) = report["waiters"]
     assert 0 < waiter["since"] < waiter["last_arrival"]["cycle"] <= report["cycle"] < 2000
-    assert facts(report, "cta", "ctas") == (0, 1)
+    assert facts(report, "cta", "ctas", "queued") == (0, 1, 0)
 
 
 def test_a_trace_of_a_hang_holds_what_came_before():

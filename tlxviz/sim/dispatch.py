@@ -60,8 +60,10 @@ class Dispatcher:
         self._used: list[CompiledKernel] = []
         self._delay = round(device.launch.cta_cycles)
         self._traced: frozenset[int] = frozenset()
+        self._common: EventLoop | None = None
+        """The loop of all SMs, for CTAs that talk to each other."""
         self._queued = 0
-        """CTAs that have not been started."""
+        """Of such CTAs, those that have not been started."""
 
     def run(
         self, ctas: Sequence[int], trace: frozenset[int], progress: Callable[[int], None], outcome: Outcome
@@ -80,7 +82,8 @@ class Dispatcher:
         sms = [Sm(number, loop if shared else EventLoop()) for number in columns]
         outcome.sms = sms
         waiting = iter(ctas)
-        self._queued = len(ctas)
+        self._common = loop if shared else None
+        self._queued = len(ctas) if shared else 0
         first = min(len(ctas), len(sms) * self._per_sm)
         alive: dict[int, Cta] = {}
         started = [(sms[position % len(sms)], next(waiting)) for position in range(first)]
@@ -113,10 +116,9 @@ class Dispatcher:
         """Each SM on its own loop, up to the next end of one of its CTAs; the earliest of them gets the next CTA."""
         ends: list[tuple[int, int]] = []
         by_index = {sm.index: sm for sm in sms}
-        for sm in sms:
-            for other, number in started:
-                if other is sm:
-                    self._start(sm, number, 0, trace, outcome, alive)
+        for position, sm in enumerate(sms):
+            for _, number in started[position :: len(sms)]:
+                self._start(sm, number, 0, trace, outcome, alive)
             self._advance(sm, ends, outcome, alive, progress)
         while ends:
             cycle, index = heappop(ends)
@@ -166,7 +168,8 @@ class Dispatcher:
     def _start(
         self, sm: Sm, number: int, cycle: int, trace: frozenset[int], outcome: Outcome, alive: dict[int, Cta]
     ) -> None:
-        self._queued -= 1
+        if sm.loop is self._common:
+            self._queued -= 1
         traced = number in trace
         rows: list[Row] = []  # stays empty, or is forgotten, when the CTA is not traced
         x, y, _ = self._grid

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import Program
@@ -23,6 +24,7 @@ _TARGETS = {
 _ATOMICS = frozenset({"tt.atomic_rmw", "tt.atomic_cas"})
 
 
+@lru_cache(maxsize=64)
 def written_arguments(program: Program) -> set[int] | None:
     """Positions of the parameters that stores can reach; None where a store goes to a place that cannot be followed."""
     targets: list[Value] = []
@@ -50,6 +52,7 @@ def waiting_loops(program: Program) -> list[Operation]:
     return list(found)
 
 
+@lru_cache(maxsize=64)
 def talks(program: Program) -> bool:
     """Whether CTAs can wait for each other, or agree on their work, through global memory."""
     polled: list[Value] = []
