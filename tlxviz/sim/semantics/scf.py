@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tlxviz.ir.operation import Block, Operation, Value
 from tlxviz.sim.emitter import Emitter, emits
@@ -50,46 +50,64 @@ def _has_sites(e: Emitter, op: Operation) -> bool:
     return any(inner in e.unit.program.site_of for inner in op.walk())
 
 
-@emits("scf.for")
-def emit_for(e: Emitter, op: Operation) -> None:
-    body = op.regions[0].entry
-    variable, *arguments = body.arguments
-    initial = op.groups.get("init", ())
-    lower, upper, step = (e.scalar(value) for value in (op.groups["lower"] + op.groups["upper"] + op.groups["step"]))
+def _loop(
+    e: Emitter,
+    op: Operation,
+    heading: str,
+    initial: Sequence[Value],
+    arguments: Sequence[Value],
+    write: Callable[[], tuple[list[Held], Sequence[Value]]],
+) -> list[Held]:
+    """Writes a loop; gives what holds the values that it carries.
+
+    Args:
+        e: The function being written.
+        op: The loop.
+        heading: Its Python.
+        initial: What the carried values are before the first round.
+        arguments: What they are called inside.
+        write: Writes the inside; gives how the values of the next round are held, and the values.
+    """
     e.settle_loads()
     e.flush()
     shapes = start(e, initial, arguments)
     while True:
         attempt = Attempt(e)
         carried = [e.variables(shape, "c") for shape in shapes]
-        targets, sources = _conversions(
-            e,
-            carried,
-            [e.get(v) if not isinstance(s, Absent) else Absent() for v, s in zip(initial, shapes, strict=True)],
-            shapes,
-            initial,
-        )
-        e.assign(targets, sources)
+        first = [e.get(v) if not isinstance(s, Absent) else Absent() for v, s in zip(initial, shapes, strict=True)]
+        e.assign(*_conversions(e, carried, first, shapes, initial))
         counter = _enter_loop(e, _has_sites(e, op))
-        name = e.fresh("k")
-        with e.block(f"for {name} in range({lower}, {upper}, {step}):"):
+        with e.block(heading):
             if counter:
                 e.line(f"{counter} += 1")
             _limit(e)
-            e.set(variable, Scalar(name))
             for argument, held in zip(arguments, carried, strict=True):
                 e.set(argument, held)
             e.charge(slots=2)
-            yielded = _body(e, body)
+            yielded, values = write()
             wider = _wider(e, shapes, yielded, arguments)
             if wider == shapes:
-                targets, sources = _conversions(e, carried, yielded, shapes, body.yielded)
-                e.assign(targets, sources)
+                e.assign(*_conversions(e, carried, yielded, shapes, values))
         e.loops.pop()
         if wider == shapes:
-            break
+            return carried
         attempt.undo()
         shapes = wider
+
+
+@emits("scf.for")
+def emit_for(e: Emitter, op: Operation) -> None:
+    body = op.regions[0].entry
+    variable, *arguments = body.arguments
+    lower, upper, step = (e.scalar(value) for value in (op.groups["lower"] + op.groups["upper"] + op.groups["step"]))
+    name = e.fresh("k")
+
+    def write() -> tuple[list[Held], Sequence[Value]]:
+        e.set(variable, Scalar(name))
+        return _body(e, body), body.yielded
+
+    heading = f"for {name} in range({lower}, {upper}, {step}):"
+    carried = _loop(e, op, heading, op.groups.get("init", ()), arguments, write)
     for result, held in zip(op.results, carried, strict=True):
         e.set(result, held)
 
@@ -125,48 +143,21 @@ def _conversions(
 @emits("scf.while")
 def emit_while(e: Emitter, op: Operation) -> None:
     before, after = op.regions[0].entry, op.regions[1].entry
-    initial = op.operands
-    e.settle_loads()
-    e.flush()
-    shapes = start(e, initial, before.arguments)
     flag = before.yielded[0]
+    kept: list[Held] = []
+
+    def write() -> tuple[list[Held], Sequence[Value]]:
+        forwarded = _body(e, before)[1:]
+        # what is passed on stands in variables of its own: the next round assigns the carried ones
+        kept[:] = [rebuild(held, [e.fresh("w") for _ in codes(held)]) for held in forwarded]
+        e.assign([c for held in kept for c in codes(held)], [c for held in forwarded for c in codes(held)])
+        e.line(f"if not {e.scalar(flag)}: break")
+        for argument, held in zip(after.arguments, kept, strict=True):
+            e.set(argument, held)
+        return _body(e, after), after.yielded
+
     e.unbounded += 1
-    while True:
-        attempt = Attempt(e)
-        carried = [e.variables(shape, "c") for shape in shapes]
-        targets, sources = _conversions(
-            e,
-            carried,
-            [e.get(v) if not isinstance(s, Absent) else Absent() for v, s in zip(initial, shapes, strict=True)],
-            shapes,
-            initial,
-        )
-        e.assign(targets, sources)
-        counter = _enter_loop(e, _has_sites(e, op))
-        with e.block("while True:"):
-            if counter:
-                e.line(f"{counter} += 1")
-            _limit(e)
-            for argument, held in zip(before.arguments, carried, strict=True):
-                e.set(argument, held)
-            e.charge(slots=2)
-            forwarded = _body(e, before)[1:]
-            # what is passed on stands in variables of its own: the next round assigns the carried ones
-            kept = [rebuild(held, [e.fresh("w") for _ in codes(held)]) for held in forwarded]
-            e.assign([c for held in kept for c in codes(held)], [c for held in forwarded for c in codes(held)])
-            e.line(f"if not {e.scalar(flag)}: break")
-            for argument, held in zip(after.arguments, kept, strict=True):
-                e.set(argument, held)
-            yielded = _body(e, after)
-            wider = _wider(e, shapes, yielded, before.arguments)
-            if wider == shapes:
-                targets, sources = _conversions(e, carried, yielded, shapes, after.yielded)
-                e.assign(targets, sources)
-        e.loops.pop()
-        if wider == shapes:
-            break
-        attempt.undo()
-        shapes = wider
+    _loop(e, op, "while True:", op.operands, before.arguments, write)
     e.unbounded -= 1
     for result, held in zip(op.results, kept, strict=True):
         e.set(result, held)
