@@ -9,7 +9,7 @@ import torch
 
 from tlxviz.ir.types import PointerType, ScalarType, Type
 from tlxviz.sim.errors import UnsupportedOperation
-from tlxviz.sim.ptx_rounding import narrow
+from tlxviz.sim.ptx.rounding import narrow
 
 TORCH = {
     "f64": torch.float64,

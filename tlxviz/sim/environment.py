@@ -8,7 +8,7 @@ from tlxviz.sim.engine import AgentRun, Cta
 from tlxviz.sim.errors import RunawayError, SimulationError
 from tlxviz.sim.memory import load_scalar, store_scalar
 from tlxviz.sim.pointers import AddressSpace
-from tlxviz.sim.ptx_memory import MemoryAccess, atomic_result
+from tlxviz.sim.ptx.memory import MemoryAccess, atomic_result
 
 _UNSIGNED = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 _SPIN_LIMIT = 1_000_000

@@ -17,9 +17,8 @@ from typing import Any, TypeAlias
 import torch
 
 from tlxviz._errors import TlxvizError
-from tlxviz.sim import ptx_rounding as rounding
-from tlxviz.sim.ptx import compile_asm
-from tlxviz.sim.ptx_types import raw, where
+from tlxviz.sim.ptx import compile_asm, rounding
+from tlxviz.sim.ptx.types import raw, where
 
 Number: TypeAlias = "torch.Tensor | int | float"
 Extern: TypeAlias = Callable[..., Number]

@@ -1,4 +1,4 @@
-"""What generated code calls: the functions of the `runtime_*` modules, and some of others."""
+"""What generated code calls: the functions of the modules beside this one, and some of others."""
 
 from __future__ import annotations
 
@@ -16,16 +16,12 @@ from tlxviz.sim import (
     memory,
     parts,
     pointers,
-    runtime_reductions,
-    runtime_reports,
-    runtime_scalars,
-    runtime_tensors,
-    runtime_transfers,
 )
 from tlxviz.sim.engine import AgentRun
+from tlxviz.sim.runtime import reductions, reports, scalars, tensors, transfers
 from tlxviz.sim.shared import allocate
 
-_WHOLE = (runtime_scalars, runtime_tensors, runtime_reductions, runtime_transfers, runtime_reports)
+_WHOLE = (scalars, tensors, reductions, transfers, reports)
 _SOME: tuple[tuple[Any, str], ...] = (
     (
         torch,

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from tlxviz.sim import ptx_rounding
 from tlxviz.sim.dtypes import truncating_div, unsigned, wrap
+from tlxviz.sim.ptx import rounding
 
 
 def scalar_divf(a: float, b: float) -> float:
@@ -134,7 +134,7 @@ def scalar_clampf_nan(value: float, low: float, high: float) -> float:
 def scalar_fma(a: float, b: float, c: float, dtype: torch.dtype) -> float:
     """a * b + c with one rounding."""
     x, y, z = (torch.tensor(number, dtype=dtype) for number in (a, b, c))
-    return ptx_rounding.fma(x, y, z).item()
+    return rounding.fma(x, y, z).item()
 
 
 def scalar_unary(function: Callable[[torch.Tensor], torch.Tensor], value: float, dtype: torch.dtype) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tlxviz.sim.ptx_types import TYPES, U32, IntArray, Opcode, PtxType, Refusal
+from tlxviz.sim.ptx.types import TYPES, U32, IntArray, Opcode, PtxType, Refusal
 
 Built: TypeAlias = tuple[tuple[PtxType, ...], tuple[PtxType, ...], Callable[..., Any]]
 

@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from tlxviz.sim.ptx_types import TYPES, Immediate, Refusal, UnsupportedAsm
+from tlxviz.sim.ptx.types import TYPES, Immediate, Refusal, UnsupportedAsm
 
 
 @dataclass(frozen=True)

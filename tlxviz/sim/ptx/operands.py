@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from tlxviz.sim.ptx_memory import AsmEnvironment
-from tlxviz.sim.ptx_parse import Address, Operand, Register, Sink, Special, Statement, Vector
-from tlxviz.sim.ptx_types import (
+from tlxviz.sim.ptx.memory import AsmEnvironment
+from tlxviz.sim.ptx.parse import Address, Operand, Register, Sink, Special, Statement, Vector
+from tlxviz.sim.ptx.types import (
     PRED,
     SIGNED,
     TYPES,

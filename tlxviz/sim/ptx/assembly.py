@@ -14,11 +14,11 @@ from typing import TypeAlias
 import numpy as np
 import torch
 
-from tlxviz.sim.ptx_memory import AsmEnvironment, MemoryAccess, atomic_result
-from tlxviz.sim.ptx_operands import State, Step
-from tlxviz.sim.ptx_parse import Parsed, parse, refused
-from tlxviz.sim.ptx_program import compile_statements
-from tlxviz.sim.ptx_types import SIGNED, Refusal, UnsupportedAsm, broadcast_shape, raw, resize
+from tlxviz.sim.ptx.memory import AsmEnvironment, MemoryAccess, atomic_result
+from tlxviz.sim.ptx.operands import State, Step
+from tlxviz.sim.ptx.parse import Parsed, parse, refused
+from tlxviz.sim.ptx.program import compile_statements
+from tlxviz.sim.ptx.types import SIGNED, Refusal, UnsupportedAsm, broadcast_shape, raw, resize
 
 __all__ = ["AsmEnvironment", "AsmProgram", "MemoryAccess", "UnsupportedAsm", "atomic_result", "compile_asm"]
 

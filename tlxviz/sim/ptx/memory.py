@@ -9,8 +9,8 @@ from typing import Any, Protocol, cast
 import numpy as np
 import torch
 
-from tlxviz.sim import ptx_integer
-from tlxviz.sim.ptx_types import (
+from tlxviz.sim.ptx import integer
+from tlxviz.sim.ptx.types import (
     SIGNED,
     TYPES,
     Opcode,
@@ -133,7 +133,7 @@ def atomic_result(op: str, type_name: str, old: int, value: int, compare: int | 
             raise Refusal(f"atomic {op} is not supported for .{type_name}")
         return to_bits(write_bits(functions[op](a, b), ptx_type, ptx_type.bits))
     name = f"{op}.{ptx_type.name if ptx_type.kind != 'b' else 'u' + str(ptx_type.bits)}"
-    _results, _sources, apply = ptx_integer.build(Opcode.parse(name), 2)
+    _results, _sources, apply = integer.build(Opcode.parse(name), 2)
     with np.errstate(over="ignore"):
         return to_bits(write_bits(np.asarray(apply(a, b)), ptx_type, ptx_type.bits))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tlxviz.sim.ptx_instructions import BUILDERS
-from tlxviz.sim.ptx_memory import MemoryOpcode, each, parse_memory, to_bits
-from tlxviz.sim.ptx_operands import (
+from tlxviz.sim.ptx.instructions import BUILDERS
+from tlxviz.sim.ptx.memory import MemoryOpcode, each, parse_memory, to_bits
+from tlxviz.sim.ptx.operands import (
     State,
     Step,
     fetch_address,
@@ -19,8 +19,8 @@ from tlxviz.sim.ptx_operands import (
     register_width,
     store_operand,
 )
-from tlxviz.sim.ptx_parse import Label, Operand, Parsed, Sink, Statement, Vector, refused
-from tlxviz.sim.ptx_types import SIGNED, TYPES, Opcode, PtxType, Refusal, read_bits
+from tlxviz.sim.ptx.parse import Label, Operand, Parsed, Sink, Statement, Vector, refused
+from tlxviz.sim.ptx.types import SIGNED, TYPES, Opcode, PtxType, Refusal, read_bits
 
 _FENCES = ("membar", "fence", "bar", "barrier", "griddepcontrol")
 _HINTS = ("prefetch", "prefetchu", "applypriority", "discard", "pmevent")

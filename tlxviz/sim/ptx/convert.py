@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from tlxviz.sim import ptx_rounding as rounding
-from tlxviz.sim.ptx_types import TYPES, IntArray, Opcode, PtxType, Refusal, broadcast_all, from_array, raw
+from tlxviz.sim.ptx import rounding
+from tlxviz.sim.ptx.types import TYPES, IntArray, Opcode, PtxType, Refusal, broadcast_all, from_array, raw
 
 Built: TypeAlias = tuple[tuple[PtxType, ...], tuple[PtxType, ...], Callable[..., Any]]
 

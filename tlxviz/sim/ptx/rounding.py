@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-from tlxviz.sim.ptx_types import SIGNED, raw, where
+from tlxviz.sim.ptx.types import SIGNED, raw, where
 
 _SPLIT = float(2**27 + 1)
 _F64 = torch.float64

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from tlxviz.sim import ptx_rounding
 from tlxviz.sim.dtypes import as_unsigned, int_to_float
+from tlxviz.sim.ptx import rounding
 
 
 def _both(a: Any, b: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -144,7 +144,7 @@ def bitcast(a: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 def fma(a: torch.Tensor, b: Any, c: Any) -> torch.Tensor:
     """a * b + c with one rounding."""
-    return ptx_rounding.fma(a, _both(b, a)[0], _both(c, a)[0])
+    return rounding.fma(a, _both(b, a)[0], _both(c, a)[0])
 
 
 def multiply_high(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from tlxviz.sim import ptx_convert, ptx_integer
-from tlxviz.sim import ptx_rounding as rounding
-from tlxviz.sim.ptx_types import PRED, TYPES, IntArray, Opcode, PtxType, Refusal, Value, from_array, where
+from tlxviz.sim.ptx import convert, integer, rounding
+from tlxviz.sim.ptx.types import PRED, TYPES, IntArray, Opcode, PtxType, Refusal, Value, from_array, where
 
 _MODES = "rn rz rm rp"
 _Apply = Callable[..., Any]
@@ -60,7 +59,7 @@ def _float(op: Opcode, count: int, apply: _Apply, allowed: str) -> Operation:
 
 
 def _integer(op: Opcode, count: int) -> Operation:
-    results, sources, apply = ptx_integer.build(op, count)
+    results, sources, apply = integer.build(op, count)
     return Operation(results, sources, apply)
 
 
@@ -255,7 +254,7 @@ def _testp(op: Opcode, _operands: int) -> Operation:
 
 
 def _convert(op: Opcode, operands: int) -> Operation:
-    return Operation(*ptx_convert.build(op, operands))
+    return Operation(*convert.build(op, operands))
 
 
 def _copy(op: Opcode, _operands: int) -> Operation:
@@ -305,5 +304,5 @@ BUILDERS: dict[str, Callable[[Opcode, int], Operation]] = {
     "cvt": _convert,
     "cvta": lambda op, operands: _copy(Opcode(op.text, op.name, op.types, ()), operands),
     "createpolicy": _policy,
-    **dict.fromkeys(ptx_integer.NAMES, _integer),
+    **dict.fromkeys(integer.NAMES, _integer),
 }
