@@ -73,6 +73,14 @@ def test_values_off_predicts_the_same_time(tmp_path: Path) -> None:
     assert facts[0]["groups"] == facts[1]["groups"]
 
 
+def test_outputs_without_values_are_told(tmp_path: Path) -> None:
+    done = tlxviz(tmp_path, "run", "--values", "off", KERNELS / "plain_gemm.py")
+
+    assert done.returncode == 1  # the script's own, whose check fails
+    assert "values were off: outputs hold what was in memory before" in done.stderr
+    assert "plain_gemm on NVIDIA H200" in done.stdout
+
+
 def test_a_hang_is_explained_and_exits_with_1(tmp_path: Path) -> None:
     done = tlxviz(tmp_path, "run", SCRIPTS / "hangs.py")
 

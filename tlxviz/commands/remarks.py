@@ -45,6 +45,8 @@ def remarks(
         for name, count in log.empty.items()
         if kernels(name)
     ]
+    if any(launch.provenance.get("options", {}).get("values") == "off" for launch in launches):
+        lines.append("values were off: outputs hold what was in memory before, so a script that checks them complains")
     seen: set[str] = set()
     for launch in launches:
         line = missing_ctas(launch, ctas or ())
