@@ -19,10 +19,12 @@ from tlxviz.devices.file import load_device
 from tlxviz.devices.model import Device
 from tlxviz.ir.operation import Block
 from tlxviz.launch.catch import Catcher
-from tlxviz.launch.model import Launch
+from tlxviz.launch.gpu import Gpu
+from tlxviz.launch.model import Launch, LaunchLog
 from tlxviz.launch.patching import Scope
 from tlxviz.sim.compiler import CompiledKernel
 from tlxviz.sim.recorder import SimulatedRecorder
+from tlxviz.sim.recording import Recording
 from tlxviz.trace.model import LaunchTrace
 
 _executed: set[str] = set()
@@ -52,7 +54,7 @@ def h200() -> Device:
 
 def execute(launch: Launch, *, values: bool = True, ctas: Sequence[int] | None = None, cycle_limit: int = 10**8) -> Run:
     """Executes a launch; raises what the simulator raises."""
-    recorder = SimulatedRecorder(h200(), values=values, ctas=ctas, cycle_limit=cycle_limit)
+    recorder = SimulatedRecorder(h200(), Recording(ctas=ctas), values=values, cycle_limit=cycle_limit)
     with _watching() as lines:
         try:
             recorder.execute(launch)
@@ -100,7 +102,7 @@ def compile_kernel(function: Any, grid: tuple[int, ...], *args: Any, **options: 
     """The launch that `function[grid](*args, **options)` makes on a GPU."""
     found: list[Launch] = []
     with Scope() as scope:
-        Catcher(h200(), found.append).install(scope)
+        Catcher(Gpu(h200(), LaunchLog()), found.append).install(scope)
         function[grid](*args, **options)
     return found[0]
 

@@ -10,24 +10,25 @@ from typing import Any
 import torch
 
 from tlxviz import _triton
-from tlxviz.devices.model import Device
 from tlxviz.launch.cubin import registers_of
 from tlxviz.launch.driver import SimulatedDriver
+from tlxviz.launch.gpu import Gpu, Need
 from tlxviz.launch.locations import rebased
-from tlxviz.launch.model import Launch, LaunchLog
+from tlxviz.launch.model import Executed, Launch
 from tlxviz.launch.parameters import bind
 from tlxviz.launch.patching import Scope
 
-Execute = Callable[[Launch], None]
+Execute = Callable[[Launch], Executed | None]
+"""Executes a launch: writes its outputs if `values` says so. None as an answer means that it took no time."""
 
 
 class Catcher:
     """The stand-in for compiling and launching on a GPU, while its scope lasts."""
 
-    def __init__(self, device: Device, execute: Execute, log: LaunchLog | None = None) -> None:
-        self._device = device
+    def __init__(self, gpu: Gpu, execute: Execute) -> None:
+        self._gpu = gpu
         self._execute = execute
-        self._log = log if log is not None else LaunchLog()
+        self._log = gpu.log
         self.lock = RLock()
         """Held by the thread that launches: neither Triton's caches nor what executes a launch is made for two."""
         self._versions = _triton.toolchain().versions()
@@ -41,21 +42,23 @@ class Catcher:
         """The last error of the compiler, and the function that it is about."""
         self.execute_failure: BaseException | None = None
         """What `execute` raised; it is not the script's fault."""
+        gpu.submit = self._submit
 
     def install(self, scope: Scope) -> None:
         jit_function = _triton.jit_function_class()
         compile_and_launch = jit_function.run
 
         def run(function: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
+            __tracebackhide__ = True  # pytest leaves out such frames
             with self.lock:
                 self._isolate_cache(scope, function)
-                return self._run(compile_and_launch, function, args, grid, warmup, options)
+                return self._call(compile_and_launch, function, args, grid, warmup, options)
 
         scope.set_attr(jit_function, "run", run)
         for owner, name, value in (*_triton.bypasses(), *_triton.without_reproducers()):
             scope.set_attr(owner, name, value)
         slot, name = _triton.active_driver_slot()
-        scope.set_attr(slot, name, SimulatedDriver(self._device, self._launch_compiled))
+        scope.set_attr(slot, name, SimulatedDriver(self._gpu, self._launch_compiled))
         scope.callback(self._disown_kernels)
 
     def _disown_kernels(self) -> None:
@@ -68,9 +71,10 @@ class Catcher:
             self._cached[id(function)] = function
             scope.set_attr(function, "device_caches", type(function.device_caches)(function.create_binder))
 
-    def _run(
+    def _call(
         self, compile_and_launch: Any, function: Any, args: tuple[Any, ...], grid: Any, warmup: bool, options: Any
     ) -> Any:
+        __tracebackhide__ = True
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage] # nothing public turns modes off
             kernel, seconds = self._compile(compile_and_launch, function, args, grid, options)
             if kernel is None or warmup:  # None: a hook of the user's wants no compilation
@@ -114,11 +118,20 @@ class Catcher:
         self, kernel: Any, function: Any, grid: tuple[int, int, int], arguments: dict[str, Any], seconds: float
     ) -> None:
         name = function.__name__
+        with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
+            try:
+                _triton.load(kernel)
+            except Exception as error:
+                source = _triton.source_of(function)
+                error.add_note(f"kernel {name} ({source.file}:{source.line}) on {self._gpu.device.title}")
+                raise
         if 0 in grid:  # as on a GPU: nothing runs
             self._log.empty[name] = self._log.empty.get(name, 0) + 1
             return
-        self._log.executed[name] = self._log.executed.get(name, 0) + 1
-        # A mode left on would see, and slow down, every operation of the simulator.
+        _triton.request_scratch(kernel, grid, self._gpu.stream)
+        enter, leave = _triton.launch_hooks(kernel, grid, self._gpu.stream, arguments.values())
+        if enter is not None:
+            enter()
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
             source = _triton.source_of(function)
             ttgir = self._ttgir.get(id(kernel.src))
@@ -139,9 +152,37 @@ class Catcher:
                 compile_seconds=seconds,
                 versions=dict(self._versions),
             )
+            if self._gpu.capture is not None:
+                self._gpu.capture.launch(launch)
+            else:
+                self._submit(launch)
+        if leave is not None:
+            leave()
+
+    def _submit(self, launch: Launch) -> None:
+        """Execute a launch as far as it is needed now."""
+        __tracebackhide__ = True
+        gpu = self._gpu
+        launch.values = gpu.need is Need.VALUES
+        launch.counted = gpu.need is not Need.TRIAL
+        if launch.counted:
+            self._log.executed[launch.kernel] = self._log.executed.get(launch.kernel, 0) + 1
+        # A mode left on would see, and slow down, every operation of the simulator.
+        with self.lock, torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
+            gpu.deferred.before_launch(launch)
+            executed = self._run(launch)
+            if executed is None:
+                return
+            gpu.time.work(gpu.stream, gpu.device.clock.ns(executed.cycles), executed.sms)
+            if gpu.need is Need.TIME:
+                gpu.deferred.add(launch, executed.written, self._run)
+
+    def _run(self, launch: Launch) -> Executed | None:
+        __tracebackhide__ = True
+        with self.lock, torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
             try:
                 with torch.no_grad():
-                    self._execute(launch)
+                    return self._execute(launch)
             except BaseException as error:
                 self.execute_failure = error
                 raise

@@ -12,6 +12,7 @@ import torch.utils._device
 
 from tlxviz._errors import TlxvizError
 from tlxviz.devices.model import Device
+from tlxviz.launch.gpu import Gpu
 from tlxviz.launch.patching import Scope
 from tlxviz.launch.tensors import CPU, CUDA, CudaInCpuMemory, names_cuda, on_cpu
 
@@ -221,9 +222,9 @@ def _answers(device: Device) -> dict[str, Any]:
     return answers
 
 
-def install(scope: Scope, device: Device) -> None:
+def install(scope: Scope, gpu: Gpu) -> None:
     """Put the stand-in into force until `scope` ends."""
-    answers = _refusals() | _answers(device)
+    answers = _refusals() | _answers(gpu.device)
     for name, value in answers.items():
         scope.set_attr(torch.cuda, name, value)
     for module in (torch.cuda.memory, torch.cuda.random):
@@ -243,7 +244,7 @@ def install(scope: Scope, device: Device) -> None:
         if hasattr(torch.accelerator, name):
             scope.set_attr(torch.accelerator, name, value)
     _redirect_default_device(scope)
-    scope.enter_context(CudaInCpuMemory())
+    scope.enter_context(CudaInCpuMemory(gpu.deferred))
 
 
 def _again(answer: Callable[..., Any]) -> Callable[..., Any]:
