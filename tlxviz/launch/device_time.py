@@ -34,8 +34,13 @@ class DeviceTime:
         self._ends: dict[int, float] = {}
         self._running: list[_Work] = []
 
+    @property
+    def now(self) -> float:
+        """The host's clock, in ns."""
+        return self._host
+
     def work(self, stream: int, duration: float, sms: int | None = None) -> float:
-        """Give `stream` work that takes `duration` ns and as many SMs (all, if not said). Returns when it ends, in ns."""
+        """Give `stream` work of `duration` ns on so many SMs (all, if not said). Returns when it ends, in ns."""
         need = self._sms if sms is None else max(1, min(sms, self._sms))
         begin = self._begin(self.end(stream), need)
         self._running = [each for each in self._running if each.end > self._host]

@@ -61,6 +61,7 @@ def run_script(
     _triton.require()
     from tlxviz.launch import cuda, tuning
     from tlxviz.launch.catch import Catcher
+    from tlxviz.launch.gpu import Gpu
     from tlxviz.launch.threads import Threads
 
     log = log if log is not None else LaunchLog()
@@ -84,7 +85,7 @@ def run_script(
         try:
             catcher.install(scope)
             tuning.install(scope, log, catcher.lock)
-            cuda.install(scope, device)
+            cuda.install(scope, Gpu(device))
             threads.install(scope, thread_failed)
             _run_to_end(script, threads)
         except SystemExit as end:
