@@ -20,7 +20,7 @@ from tlxviz.devices.model import Device
 from tlxviz.ir.operation import Block
 from tlxviz.launch.catch import Catcher
 from tlxviz.launch.gpu import Gpu
-from tlxviz.launch.model import Launch, LaunchLog
+from tlxviz.launch.model import Launch
 from tlxviz.launch.patching import Scope
 from tlxviz.sim.compiler import CompiledKernel
 from tlxviz.sim.recorder import SimulatedRecorder
@@ -102,7 +102,7 @@ def compile_kernel(function: Any, grid: tuple[int, ...], *args: Any, **options: 
     """The launch that `function[grid](*args, **options)` makes on a GPU."""
     found: list[Launch] = []
     with Scope() as scope:
-        Catcher(Gpu(h200(), LaunchLog()), found.append).install(scope)
+        Catcher(Gpu(h200()), found.append).install(scope)
         function[grid](*args, **options)
     return found[0]
 

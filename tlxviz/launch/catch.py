@@ -152,8 +152,9 @@ class Catcher:
                 compile_seconds=seconds,
                 versions=dict(self._versions),
             )
-            if self._gpu.capture is not None:
-                self._gpu.capture.launch(launch)
+            capture = self._gpu.capture
+            if capture is not None and capture.covers(self._gpu.stream):
+                capture.launch(launch)
             else:
                 self._submit(launch)
         if leave is not None:

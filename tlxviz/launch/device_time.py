@@ -34,6 +34,11 @@ class DeviceTime:
         self._ends: dict[int, float] = {}
         self._running: list[_Work] = []
 
+    @property
+    def now(self) -> float:
+        """The host's clock, in ns."""
+        return self._host
+
     def work(self, stream: int, duration: float, sms: int | None = None) -> float:
         """Give `stream` work of `duration` ns on so many SMs (all, if not said). Returns when it ends, in ns."""
         need = self._sms if sms is None else max(1, min(sms, self._sms))

@@ -6,16 +6,18 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import torch
 
 from tlxviz.launch.deferred import Deferred
 from tlxviz.launch.device_time import DEFAULT_STREAM, DeviceTime
+from tlxviz.launch.model import LaunchLog
 
 if TYPE_CHECKING:
     from tlxviz.devices.model import Device
-    from tlxviz.launch.model import Launch, LaunchLog
+    from tlxviz.launch.model import Launch
+    from tlxviz.launch.streams import GenericEvent
 
 
 class Need(Enum):
@@ -31,6 +33,30 @@ class Capture(Protocol):
 
     def launch(self, launch: Launch) -> None: ...
 
+    def covers(self, stream: int) -> bool:
+        """Is work of the stream taken down?"""
+        ...
+
+    def concerns(self, event: GenericEvent, stream: int) -> bool:
+        """Is it taken down that the stream waits for the event?"""
+        ...
+
+    def holds(self, event: GenericEvent) -> bool:
+        """Was the event last recorded in this capture?"""
+        ...
+
+    def record(self, event: GenericEvent, stream: int) -> None: ...
+
+    def wait(self, event: GenericEvent, stream: int) -> None: ...
+
+    def refuse(self) -> NoReturn:
+        """Raise what CUDA says where the host would wait for the device; the capture fails with it."""
+        ...
+
+    def spoil(self) -> None:
+        """The capture has failed."""
+        ...
+
 
 class Gpu:
     """One simulated device.
@@ -40,18 +66,18 @@ class Gpu:
         log: Where is written down what the script does with it.
     """
 
-    def __init__(self, device: Device, log: LaunchLog) -> None:
+    def __init__(self, device: Device, log: LaunchLog | None = None) -> None:
         self.device = device
-        self.log = log
+        self.log = LaunchLog() if log is None else log
         self.time = DeviceTime(device.limits.sms)
         self.capture: Capture | None = None
         """The graph that is captured now."""
         self.submit: Callable[[Launch], Any] = _nobody
-        """Executes a launch on the current stream."""
+        """Executes a launch on the current stream, captured or not."""
         self.deferred = Deferred()
         """Launches whose outputs nobody has looked at."""
-        self.measuring = False
-        """Whether the script measures time, so that torch's own operators need one."""
+        self.measured = False
+        """Whether the script measures, or has recorded an event that does: operators of torch then take time, too."""
         self._local = threading.local()
 
     @property
@@ -71,14 +97,14 @@ class Gpu:
     @contextmanager
     def timing(self, *, trial: bool) -> Generator[None]:
         """A block whose launches are timed."""
-        before, measuring = self.need, self.measuring
+        before, measured = self.need, self.measured
         self._local.need = Need.TRIAL if trial or before is Need.TRIAL else Need.TIME
-        self.measuring = True
+        self.measured = True
         try:
             yield
         finally:
             self._local.need = before
-            self.measuring = measuring
+            self.measured = measured
             with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage] # it looks at tensors itself
                 self.deferred.forget_unreachable()
 
