@@ -99,11 +99,17 @@ def _operations(kernel: CompiledKernel, lines: set[tuple[str, int]]) -> Iterator
 
 
 def compile_kernel(function: Any, grid: tuple[int, ...], *args: Any, **options: Any) -> Launch:
-    """The launch that `function[grid](*args, **options)` makes on a GPU."""
+    """The launch that `function[grid](*args, **options)` makes on a GPU, or would make on one that is large enough."""
     found: list[Launch] = []
+    catcher = Catcher(Gpu(h200()), found.append)
     with Scope() as scope:
-        Catcher(Gpu(h200()), found.append).install(scope)
-        function[grid](*args, **options)
+        catcher.install(scope)
+        try:
+            function[grid](*args, **options)
+        except Exception as error:
+            if catcher.refused is None or catcher.refused[0] is not error:
+                raise
+            return catcher.refused[1]
     return found[0]
 
 

@@ -40,6 +40,8 @@ class Catcher:
         """Functions whose cache of compiled kernels is replaced: what is in it may be for another device."""
         self.compile_failure: tuple[BaseException, Any] | None = None
         """The last error of the compiler, and the function that it is about."""
+        self.refused: tuple[BaseException, Launch] | None = None
+        """The last error that Triton raised because a kernel does not fit the device, and the launch."""
         self.execute_failure: BaseException | None = None
         """What `execute` raised; it is not the script's fault."""
         gpu.submit = self._submit
@@ -118,20 +120,7 @@ class Catcher:
         self, kernel: Any, function: Any, grid: tuple[int, int, int], arguments: dict[str, Any], seconds: float
     ) -> None:
         name = function.__name__
-        with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
-            try:
-                _triton.load(kernel)
-            except Exception as error:
-                source = _triton.source_of(function)
-                error.add_note(f"kernel {name} ({source.file}:{source.line}) on {self._gpu.device.title}")
-                raise
-        if 0 in grid:  # as on a GPU: nothing runs
-            self._log.empty[name] = self._log.empty.get(name, 0) + 1
-            return
-        _triton.request_scratch(kernel, grid, self._gpu.stream)
-        enter, leave = _triton.launch_hooks(kernel, grid, self._gpu.stream, arguments.values())
-        if enter is not None:
-            enter()
+        stream = self._gpu.stream
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
             source = _triton.source_of(function)
             ttgir = self._ttgir.get(id(kernel.src))
@@ -152,13 +141,34 @@ class Catcher:
                 compile_seconds=seconds,
                 versions=dict(self._versions),
             )
-            capture = self._gpu.capture
-            if capture is not None and capture.covers(self._gpu.stream):
-                capture.launch(launch)
-            else:
-                self._submit(launch)
+            try:
+                _triton.load(kernel)
+            except Exception as error:
+                self.refused = error, launch
+                raise
+        if 0 in grid:  # as on a GPU: nothing runs
+            self._log.empty[name] = self._log.empty.get(name, 0) + 1
+            return
+        _triton.request_scratch(kernel, grid, stream)
+        enter, leave = _triton.launch_hooks(kernel, grid, stream, arguments.values())
+        if enter is not None:
+            enter()
+        capture = self._gpu.capture
+        if capture is not None and capture.covers(stream):
+            capture.launch(launch)
+        else:
+            self._submit(launch)
         if leave is not None:
             leave()
+
+    def explain_refusal(self, error: BaseException) -> None:
+        """Let whoever executes launches say more about `error`, if that was raised because a kernel does not fit.
+
+        Raises:
+            TlxvizError: what they say.
+        """
+        if self.refused is not None and error is self.refused[0]:
+            self._execute(self.refused[1])
 
     def _submit(self, launch: Launch) -> None:
         """Execute a launch as far as it is needed now."""

@@ -109,6 +109,7 @@ def run_script(
                 raise
             if isinstance(error, ImportError) and _triton.interrupted(error):
                 raise KeyboardInterrupt from error
+            catcher.explain_refusal(error)
             raise ScriptError(_explained(error, catcher)) from error
     if fault_of_thread:
         raise fault_of_thread[0]
