@@ -217,6 +217,12 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
+def bound(jit_function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """All arguments of a call by name, defaults and constexprs included; the kernel has been compiled for them."""
+    binder = next(iter(jit_function.device_caches.values()))[-1]
+    return dict(binder(*args, **options)[0])
+
+
 def argument_names(jit_function: Any) -> list[str]:
     return list(jit_function.arg_names)
 

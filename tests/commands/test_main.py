@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tlxviz import __version__
+from tlxviz._version import __version__
 from tlxviz.commands import main
 from tlxviz.commands.interrupts import importing
 

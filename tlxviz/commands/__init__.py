@@ -8,8 +8,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from tlxviz import __version__
 from tlxviz._errors import ExitCode, TlxvizError, UsageError
+from tlxviz._version import __version__
 from tlxviz.commands import streams
 from tlxviz.commands.base import Command, Parser
 from tlxviz.commands.output import SUFFIX

@@ -10,7 +10,7 @@ from tlxviz.launch.gpu import Gpu
 from tlxviz.launch.patching import Scope
 from tlxviz.launch.tensors import CudaInCpuMemory
 
-Failed = Callable[[threading.ExceptHookArgs], None]
+Failed = Callable[[threading.ExceptHookArgs], object]
 
 
 class Threads:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from tlxviz import __version__
+from tlxviz._version import __version__
 from tlxviz.devices.model import Device
 from tlxviz.ir import load_program, name_from_source
 from tlxviz.ir.program import Program
@@ -102,6 +102,15 @@ class SimulatedRecorder:
     def trace(self) -> Trace:
         """Of the first recording."""
         return self._first.trace
+
+    def expects(self, kernel: str) -> bool:
+        """Is the next launch of `kernel` one that somebody wants to see?"""
+        return any(each.expects(kernel) for each in self.recordings)
+
+    def pass_over(self, kernel: str) -> None:
+        """Count a launch that is not to be executed."""
+        for each in self.recordings:
+            each.counts(kernel)
 
     def execute(self, launch: CaughtLaunch) -> Simulated:
         """Simulates one launch: writes its outputs, and keeps its trace if it is one to record.

@@ -31,6 +31,11 @@ class Recording:
 
     def counts(self, kernel: str) -> bool:
         """Count one more launch of `kernel`; is it one to record?"""
+        wanted = self.expects(kernel)
+        self._seen[kernel] = self._seen.get(kernel, 0) + 1
+        return wanted
+
+    def expects(self, kernel: str) -> bool:
+        """Is the next launch of `kernel` one to record?"""
         number = self._seen.get(kernel, 0)
-        self._seen[kernel] = number + 1
         return self.kernels(kernel) and (self.launches is None or number in self.launches)
