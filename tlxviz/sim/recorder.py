@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -23,6 +24,7 @@ from tlxviz.sim.environment import Environment
 from tlxviz.sim.errors import HangError
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
+from tlxviz.sim.placement import Placement, place
 from tlxviz.sim.pointers import AddressSpace, flat
 from tlxviz.sim.record import launch_trace, tensor_of
 from tlxviz.sim.unit import Options
@@ -102,7 +104,8 @@ class SimulatedRecorder:
         total = launch.grid[0] * launch.grid[1] * launch.grid[2]
         if total == 0 or not (wanted or self._values):
             return
-        traced = frozenset(number for number in self._asked if number < total)
+        placement = place(program.cluster, launch.grid, self._device)
+        traced = placement.with_mates(number for number in self._asked if number < total)
         if not wanted:
             traced = frozenset()
         outcome = Outcome([], [])
@@ -111,14 +114,14 @@ class SimulatedRecorder:
         dispatcher = Dispatcher(
             program,
             self._device,
-            launch.grid,
+            placement,
             per_sm,
             arguments,
             # a handful of CTAs is recorded and forgotten in less time than a second version is compiled in
             lambda: self._kernel(launch.ttgir, program, traced=bool(traced) and len(numbers) <= _FEW),
             lambda: self._kernel(launch.ttgir, program, traced=True),
         )
-        numbers += self._numbers(program, total, traced, dispatcher)
+        numbers += self._numbers(program, placement, traced, dispatcher)
         self._report(launch.kernel, 0, len(numbers))
         hang: HangError | None = None
         complete = False
@@ -158,16 +161,18 @@ class SimulatedRecorder:
         if self._progress is not None:
             self._progress(kernel, done, total)
 
-    def _numbers(self, program: Program, total: int, traced: frozenset[int], dispatcher: Dispatcher) -> list[int]:
+    def _numbers(
+        self, program: Program, placement: Placement, traced: frozenset[int], dispatcher: Dispatcher
+    ) -> list[int]:
         """CTAs to run: all, or without values as many as are cheap.
 
         Some CTAs of one SM show what a CTA costs. If all together cost more than `_BUDGET` steps, whole SMs are left
         out, and the totals of the launch are scaled from those that ran: the SMs of the traced CTAs, and others spread
-        over the device.
+        over the device. SMs that run a cluster together count as one.
         """
-        sms = self._device.limits.sms
-        columns = sorted({number % sms for number in traced} or {0})
-        first = [number for number in range(total) if number % sms == columns[0]]
+        total = math.prod(placement.grid)
+        columns = sorted({placement.column(number) for number in traced} or {0})
+        first = [number for number in range(total) if placement.column(number) == columns[0]]
         if self._values or talks(program) or total <= len(first) + _SAMPLES:
             return list(range(total))
         probe = Outcome([], [])
@@ -176,14 +181,14 @@ class SimulatedRecorder:
         each = probe.steps / probe.done
         if each * total <= _BUDGET:
             return list(range(total))
-        width = min(total, sms)
-        wanted = max(_SAMPLES, int(_BUDGET / (each * len(first))))
+        width = min(total // placement.size, len(placement.columns))
+        wanted = max(-(-_SAMPLES // placement.size), int(_BUDGET / (each * len(first))))
         chosen = dict.fromkeys(columns)
         for step in range(width):
             if len(chosen) >= wanted:
                 break
             chosen[(columns[0] + round(step * width * _GOLDEN)) % width] = None
-        return [number for number in range(total) if number % sms in chosen]
+        return [number for number in range(total) if placement.column(number) in chosen]
 
     def _program(self, launch: CaughtLaunch) -> Program:
         found = self._programs.get(launch.ttgir)
