@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from kernel_runner import Run, compile_kernel, execute, executes, h200, run_kernel, ttgir_launch
 
 from tlxviz._errors import ExitCode
+from tlxviz.sim.engine import Cta
 from tlxviz.sim.errors import ClusterError, HangError, SimulationError
 from tlxviz.trace.model import LaunchTrace
 
@@ -625,6 +627,21 @@ def test_a_cluster_starts_when_all_ctas_of_another_have_ended():
         before = [track.end for track in trace.tracks if track.sm in (first.sm, second.sm) and track.begin == 0]
         assert len(before) == 2
         assert first.begin == max(before) + h200().launch.cta_cycles
+
+
+def test_nothing_of_a_finished_cluster_is_kept():
+    """While a launch runs nobody collects garbage, and shared memory is much of it."""
+    launch = compile_kernel(exchange, (200,), torch.zeros(200, 128), HOW="async_store", **PAIR)
+    gc.collect()
+    gc.disable()
+    try:
+        before = {id(each) for each in gc.get_objects() if type(each) is Cta}
+        run = execute(launch)
+        made = [each for each in gc.get_objects() if type(each) is Cta and id(each) not in before]
+    finally:
+        gc.enable()
+    assert run.trace.statistics["ctas_simulated"] == 200
+    assert len(made) <= 2  # those of the trace
 
 
 def test_equal_runs_give_equal_events():

@@ -249,3 +249,4 @@ def _forget(cta: Cta) -> None:
     for each in ctas:
         for run in each.agents:
             del run.generator, run.send, run.cta
+            run.blocked = None  # a barrier of a cluster knows its CTA

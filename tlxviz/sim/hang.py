@@ -160,8 +160,10 @@ def _waiter(program: Program, agent: AgentRun) -> dict[str, Any]:
             "cycle": int(target.last_time),
             "file": last.location.file,
             "line": last.location.line,
-            "cta": target.last_cta if target.last_cta >= 0 else cta.index,
+            "cta": cta.index,
         }
+    if isinstance(target, Barrier | ClusterBarrier) and target.last_cta >= 0 and found["last_arrival"]:
+        found["last_arrival"]["cta"] = target.last_cta
     return found
 
 

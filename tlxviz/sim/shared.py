@@ -20,7 +20,7 @@ class SharedView:
     reads. A slot that only TMA loads write may stand for a tile that its descriptor keeps, instead of a copy of it.
     """
 
-    __slots__ = ("_derive", "_made", "_own", "_views", "buffer", "home", "shape", "slot", "slots", "tensor")
+    __slots__ = ("_derive", "_own", "_steps", "_views", "buffer", "home", "shape", "slot", "slots", "tensor")
 
     tensor: torch.Tensor | None
     slots: list[SharedView]
@@ -32,18 +32,19 @@ class SharedView:
         tensor: torch.Tensor | None,
         slot: int = -1,
         derive: Callable[[torch.Tensor], torch.Tensor] | None = None,
-        made: tuple[SharedView, Callable[[SharedView], SharedView]] | None = None,
+        steps: tuple[Callable[[SharedView], SharedView], ...] = (),
+        home: Any = None,
     ) -> None:
         self.buffer = buffer
         self.shape = tuple(shape)
         self.tensor = tensor
         self._own = tensor
-        self.home: Any = None
-        """Of an allocation in a cluster: the CTA that it belongs to."""
+        self.home = home
+        """In a cluster: the CTA that it belongs to."""
         self.slot = slot
         self._derive = derive
-        self._made = made
-        """The view that this is a view of, and how it is made from it; None for an allocation."""
+        self._steps = steps
+        """How it is made from its allocation, which it must not hold: nobody collects cycles now."""
         self._views: dict[Any, SharedView] = {}
 
     def __getattr__(self, name: str) -> list[SharedView]:
@@ -56,7 +57,8 @@ class SharedView:
                 self.shape[1:],
                 self._part(index),
                 index if whole else self.slot,
-                made=(self, lambda view, index=index: view.slots[index]),
+                steps=(*self._steps, lambda view, index=index: view.slots[index]),
+                home=self.home,
             )
             for index in range(self.shape[0])
         ]
@@ -70,21 +72,16 @@ class SharedView:
         if found is None:
             tensor = self.tensor
             derived = None if tensor is None else derive(tensor)
-            made = (self, lambda view: view._view(key, shape, derive))
-            found = self._views[key] = SharedView(self.buffer, shape, derived, self.slot, derive, made)
+            steps = (*self._steps, lambda view: view._view(key, shape, derive))
+            found = self._views[key] = SharedView(self.buffer, shape, derived, self.slot, derive, steps, self.home)
         return found
-
-    @property
-    def allocation(self) -> SharedView:
-        """The whole that this is a view of."""
-        return self if self._made is None else self._made[0].allocation
 
     def within(self, allocation: SharedView) -> SharedView:
         """The same view of another allocation of the same kind."""
-        if self._made is None:
-            return allocation
-        source, make = self._made
-        return make(source.within(allocation))
+        view = allocation
+        for step in self._steps:
+            view = step(view)
+        return view
 
     def transposed(self, order: tuple[int, ...]) -> SharedView:
         """The same elements with dimensions in another order."""

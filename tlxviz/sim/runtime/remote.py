@@ -62,7 +62,7 @@ def remote_barrier(cta: Cta, barrier: Barrier, rank: int) -> Barrier:
 
 def remote_view(cta: Cta, view: SharedView, rank: int) -> SharedView:
     """The shared memory at the same place in the CTA of that rank."""
-    whole = view.allocation
+    whole = view.home.buffers[view.buffer]
     tensor = whole.tensor
     dtype = torch.uint8 if tensor is None else tensor.dtype
     there = shared_memory(_cluster(cta).peer(rank), whole.buffer, whole.shape, dtype, tensor is not None)
@@ -71,7 +71,7 @@ def remote_view(cta: Cta, view: SharedView, rank: int) -> SharedView:
 
 def reached(view: SharedView) -> SharedView:
     """A view of the shared memory of another CTA, which has to be there still."""
-    home = view.allocation.home
+    home = view.home
     if not home.running:
         raise _gone(home, "uses its shared memory")
     return view
