@@ -13,7 +13,7 @@ from kernel_runner import Run, compile_kernel, execute, executes, h200, run_kern
 
 from tlxviz._errors import ExitCode
 from tlxviz.sim.engine import Cta
-from tlxviz.sim.errors import ClusterError, HangError, SimulationError
+from tlxviz.sim.errors import ClusterError, HangError, SimulationError, UnsupportedOperation
 from tlxviz.trace.model import LaunchTrace
 
 triton = pytest.importorskip("triton")
@@ -388,7 +388,7 @@ def test_an_arrival_at_a_cta_that_has_ended():
     assert text.startswith(f"kernel last_arrival at {__file__}:{line} (ttng.arrive_barrier), CTA 0: ")
     assert "arrives on its barrier (slot 0) although CTA 1 (rank 1 of the cluster) ended at cycle " in text
     assert text.endswith(
-        "let that CTA wait for it, or let all CTAs meet in tlx.cluster_barrier() at the end of the kernel"
+        "let that CTA wait for it or, at the end of a kernel without async tasks, for tlx.cluster_barrier()"
     )
 
 
@@ -467,7 +467,24 @@ def test_bytes_for_a_barrier_that_is_not_there_yet():
     y = torch.zeros(128, dtype=torch.int32)
     run_kernel(early_store, (2,), y, 0, **PAIR)
     text = fault(ClusterError, early_store, y, 100)
-    assert "CTA 0: bytes reach CTA 1 before it has initialised their barrier: let all CTAs meet" in text
+    assert "CTA 0: bytes reach CTA 1 before it has initialised their barrier: wait for an arrival of that CTA" in text
+
+
+@triton.jit
+def expecting(y_ptr):
+    bars = tlx.alloc_barriers(1)
+    tlx.barrier_expect_bytes(tlx.remote_view(bars[0], tlx.cluster_cta_rank() ^ 1), 0)
+    tlx.barrier_wait(bars[0], 0)
+    tl.store(y_ptr, 1)
+
+
+def test_bytes_cannot_be_expected_for_another_cta():
+    with pytest.raises(UnsupportedOperation) as caught:
+        run_kernel(expecting, (2,), torch.zeros(1, dtype=torch.int32), **PAIR)
+    assert (
+        "barrier_expect_bytes on the barrier of another CTA: Hopper's instruction (expect_tx.shared::cta) takes "
+        "barriers of its own CTA only, so let that CTA expect its own bytes"
+    ) in str(caught.value)
 
 
 @triton.jit
@@ -627,6 +644,32 @@ def test_a_cluster_starts_when_all_ctas_of_another_have_ended():
         before = [track.end for track in trace.tracks if track.sm in (first.sm, second.sm) and track.begin == 0]
         assert len(before) == 2
         assert first.begin == max(before) + h200().launch.cta_cycles
+
+
+@triton.jit
+def counted(count_ptr, y_ptr):
+    tl.atomic_add(count_ptr + tl.program_id(0) // 2, 1 + tlx.cluster_cta_rank())
+    tlx.cluster_barrier()
+    tl.store(y_ptr + tl.program_id(0), tl.load(count_ptr + tl.program_id(0) // 2))
+
+
+def test_clusters_that_use_atomics_too():
+    """All SMs are then on one loop."""
+    count, y = torch.zeros(100, dtype=torch.int32), torch.zeros(200, dtype=torch.int32)
+    launch = compile_kernel(counted, (200,), count, y, **PAIR)
+    launch.metadata["shared"] = h200().limits.shared_memory_per_block
+    run = execute(launch, ctas=[198])
+    assert y.tolist() == [3] * 200
+    assert [(track.cta, track.begin > 0) for track in run.trace.tracks] == [(198, True), (199, True)]
+    assert run.trace.statistics["waves"] == 2
+
+
+def test_several_clusters_share_sms():
+    grid = 2 * h200().limits.sms
+    run = run_kernel(ranks, (grid,), torch.zeros(grid, dtype=torch.int32), ctas=[0, grid // 2], **PAIR)
+    assert [(track.cta, track.sm, track.begin) for track in run.trace.tracks] == [
+        (0, 0, 0), (1, 1, 0), (grid // 2, 0, 0), (grid // 2 + 1, 1, 0)
+    ]  # fmt: skip
 
 
 def test_nothing_of_a_finished_cluster_is_kept():

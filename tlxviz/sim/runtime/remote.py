@@ -185,8 +185,8 @@ def _check_barrier(barrier: Barrier, site: int, cta: Cta) -> None:
         raise RemoteFault(_gone(home, "writes into its shared memory"), site, cta.index)
     if not barrier.count:
         text = (
-            f"bytes reach CTA {home.index} before it has initialised their barrier: let all CTAs meet in "
-            "tlx.cluster_barrier() once the barriers are allocated"
+            f"bytes reach CTA {home.index} before it has initialised their barrier: wait for an arrival of that CTA "
+            "first or, in a kernel without async tasks, for tlx.cluster_barrier()"
         )
         raise RemoteFault(ClusterError(text), site, cta.index)
 
@@ -194,7 +194,7 @@ def _check_barrier(barrier: Barrier, site: int, cta: Cta) -> None:
 def _gone(peer: Cta, doing: str) -> ClusterError:
     return ClusterError(
         f"{doing} although CTA {peer.index} (rank {peer.rank} of the cluster) ended at cycle {int(peer.end):,}: "
-        "let that CTA wait for it, or let all CTAs meet in tlx.cluster_barrier() at the end of the kernel"
+        "let that CTA wait for it or, at the end of a kernel without async tasks, for tlx.cluster_barrier()"
     )
 
 

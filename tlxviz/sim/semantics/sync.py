@@ -159,7 +159,10 @@ def _has_one_arrival(e: Emitter, value: Value) -> bool:
 def barrier_expect(e: Emitter, op: Operation) -> None:
     guarded = open_guard(e, op)
     if is_remote(e, op.groups["barrier"][0]):
-        raise UnsupportedOperation("barrier_expect_bytes on the barrier of another CTA, which sm_90 does not have")
+        raise UnsupportedOperation(
+            "barrier_expect_bytes on the barrier of another CTA: Hopper's instruction (expect_tx.shared::cta) takes "
+            "barriers of its own CTA only, so let that CTA expect its own bytes"
+        )
     b = barrier(e, op.groups["barrier"][0])
     size = op.attributes["bytes"]
     e.flush()

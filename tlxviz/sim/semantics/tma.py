@@ -43,7 +43,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
     tma = e.unit.device.tma
     guarded = open_guard(e, op)
     if is_remote(e, op.groups["barrier"][0]):
-        raise UnsupportedOperation("a TMA load that tells the barrier of another CTA (two_ctas), which sm_90 cannot")
+        raise UnsupportedOperation("a TMA load that tells the barrier of another CTA (two_ctas), which Hopper cannot")
     target = op.groups["dst"][0]
     size = _block_bytes(target.type)
     b = barrier(e, op.groups["barrier"][0])
