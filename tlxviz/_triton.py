@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tlxviz._errors import TlxvizError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 INSTALL = 'pip install "tlxviz[fbtriton]"'
 
@@ -114,6 +114,11 @@ def tuned_name(tuner: Any) -> str:
     return str(getattr(function, "__name__", "?"))
 
 
+def configuration(config: Any) -> str:
+    """What an autotuner's configuration sets: `BM=128, BN=256, num_warps=4`."""
+    return ", ".join(f"{name}={value}" for name, value in config.all_kwargs().items() if value is not None)
+
+
 def active_driver_slot() -> tuple[Any, str]:
     """Object and attribute that hold the driver in use. Reading the public property would create the GPU's driver."""
     from triton.runtime.driver import driver
@@ -135,6 +140,8 @@ def bypasses() -> Iterator[tuple[Any, str, Any]]:
         holder = getattr(knobs, group, None)
         if holder is not None and hasattr(type(holder), name):
             yield holder, name, False
+    if hasattr(autotuner_class(), "_try_fast_path"):
+        yield autotuner_class(), "_try_fast_path", lambda *_: None
 
 
 def without_reproducers() -> Iterator[tuple[Any, str, Callable[..., None]]]:
@@ -157,6 +164,40 @@ def target(capability: tuple[int, int]) -> Any:
 def finished(kernel: Any) -> Any:
     """A compiled kernel, also where compilation goes on in another thread."""
     return kernel.result() if hasattr(kernel, "result") else kernel
+
+
+def load(kernel: Any) -> None:
+    """Ask the driver in use to load a compiled kernel.
+
+    Raises:
+        Exception: Triton's OutOfResources, where it does not fit the device.
+    """
+    kernel._init_handles()
+
+
+def launch_hooks(kernel: Any, grid: tuple[int, int, int], stream: int, arguments: Iterable[Any]) -> Iterator[Any]:
+    """The hooks that are to be called before and after a launch, each with what it is to be given; None for none."""
+    from triton import knobs
+
+    described = kernel.launch_metadata(grid, stream, *arguments)
+    for hook in (knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook):
+        yield (lambda hook=hook: hook(described)) if hook else None
+
+
+def request_scratch(kernel: Any, grid: tuple[int, int, int], stream: int) -> None:
+    """Ask the script's allocator for the memory that the kernel needs beside its arguments, as a launch does.
+
+    Raises:
+        RuntimeError: there is no allocator.
+    """
+    from triton.runtime import _allocation
+
+    size = int(getattr(kernel.metadata, "global_scratch_size", 0) or 0)
+    if size:
+        x, y, z = grid
+        total = size * x * y * z * int(getattr(kernel.metadata, "num_ctas", 1) or 1)
+        allocator = _allocation._allocator.get()  # pyright: ignore[reportPrivateUsage] # the setter alone is public
+        allocator(total, int(kernel.metadata.global_scratch_align), stream)
 
 
 def plain_metadata(kernel: Any) -> dict[str, Any]:

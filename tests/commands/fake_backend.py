@@ -54,8 +54,17 @@ class FakeBackend:
         return FakeRecorder(options, self.recorded)
 
     def run_script(
-        self, path: Path, argv: Sequence[str], device: Device, execute: Callable[[Any], None], log: LaunchLog
+        self,
+        target: Path | str,
+        argv: Sequence[str],
+        device: Device,
+        execute: Callable[[Any], None],
+        log: LaunchLog,
+        *,
+        first_config: bool,
     ) -> int:
+        self.options["first_config"] = first_config
+        path = target
         launches = iter(self.launches)
 
         def launch() -> None:

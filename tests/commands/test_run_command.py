@@ -12,11 +12,11 @@ from commands.fake_backend import FakeBackend
 
 from tlxviz._errors import ExitCode, TlxvizError
 from tlxviz.commands import main
-from tlxviz.commands.choices import KernelFilter, parse_ctas
+from tlxviz.commands.choices import KernelFilter, Launches, parse_ctas
 from tlxviz.commands.output import SUFFIX
 from tlxviz.commands.remarks import remarks
 from tlxviz.commands.run import RunCommand
-from tlxviz.launch.model import LaunchLog
+from tlxviz.launch.model import LaunchLog, Tuning
 from tlxviz.trace import SUFFIX as TRACE_SUFFIX
 from tlxviz.trace import AgentRow, load_trace
 
@@ -131,20 +131,26 @@ def test_launches_that_are_not_recorded_are_counted(folder: Path, capsys: pytest
 
 
 def test_remarks() -> None:
-    log = LaunchLog({"a": 1000, "b": 2, "c": 1}, {"d": 1, "e": 2}, {"b": 4, "x": 2})
+    log = LaunchLog(
+        {"a": 1000, "b": 2, "c": 1},
+        {"d": 1, "e": 2},
+        {"b": Tuning(4, 0, 0, "BM=64"), "a": Tuning(96, 24, 2, "BM=128"), "x": Tuning(2, 2, 0, "")},
+    )
     launches = [pipeline(kernel="a", grid=(2, 2, 1)), pipeline(kernel="b", grid=(1, 1, 1))]
-    assert remarks(log, launches, KernelFilter([]), 1, (0, 1, 7, 8, 9)) == [
+    assert remarks(log, launches, KernelFilter([]), Launches((1,)), (0, 1, 7, 8, 9), values_off=False) == [
         "recorded launch 1 of each kernel: a (1,000 launches), b (2 launches); --launch picks another",
         "not recorded, because launched too seldom for --launch 1: c (once)",
-        "kernel b is autotuned: its first configuration ran",
+        "kernel a is autotuned: 24 configurations timed (2 do not fit); fastest: BM=128",
+        "kernel b is autotuned: the first of its 4 configurations ran",
         "kernel d was launched with an empty grid, which runs nothing",
         "kernel e was launched with an empty grid 2 times, which runs nothing",
         "kernel a has CTAs 0 to 3: --ctas 7:10 are not among them",
         "kernel b has only CTA 0: --ctas 1,7:10 are not among them",
     ]
-    assert remarks(log, launches, KernelFilter(["b"]), 0, None) == [
+    assert remarks(log, launches, KernelFilter(["b"]), Launches((0,)), None, values_off=False) == [
         "recorded launch 0 of each kernel: a (1,000 launches), b (2 launches); --launch picks another",
-        "kernel b is autotuned: its first configuration ran",
+        "kernel a is autotuned: 24 configurations timed (2 do not fit); fastest: BM=128",
+        "kernel b is autotuned: the first of its 4 configurations ran",
     ]
 
 
@@ -195,7 +201,7 @@ def test_options_reach_the_recorder() -> None:
     assert backend.device is not None
     assert backend.device.name == "h100"
     assert backend.options["ctas"] == (0, 1, 2, 9)
-    assert backend.options["launch_number"] == 2
+    assert backend.options["launches"] == (2,)
     assert backend.options["values"] is False
     assert backend.options["kernels"]("pipeline")
     assert not backend.options["kernels"]("other")
@@ -206,7 +212,7 @@ def test_defaults() -> None:
     assert run(backend, "-q", "script.py") == 0
     assert backend.device is not None
     assert backend.device.name == "h200"
-    assert (backend.options["ctas"], backend.options["launch_number"], backend.options["values"]) == (None, 0, True)
+    assert (backend.options["ctas"], backend.options["launches"], backend.options["values"]) == (None, (0,), True)
 
 
 def test_json_is_the_last_line(capsys: pytest.CaptureFixture[str]) -> None:

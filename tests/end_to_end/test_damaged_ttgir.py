@@ -21,11 +21,20 @@ class Damaging(SimulatorBackend):
     def __init__(self, damage: Callable[[str], str]) -> None:
         self._damage = damage
 
-    def run_script(self, path: Path, argv: Sequence[str], device: Any, execute: Callable[[Any], None], log: Any) -> int:
-        def damaged(launch: Any) -> None:
-            execute(replace(launch, ttgir=self._damage(launch.ttgir)))
+    def run_script(
+        self,
+        target: Path | str,
+        argv: Sequence[str],
+        device: Any,
+        execute: Callable[[Any], Any],
+        log: Any,
+        *,
+        first_config: bool,
+    ) -> int:
+        def damaged(launch: Any) -> Any:
+            return execute(replace(launch, ttgir=self._damage(launch.ttgir)))
 
-        return super().run_script(path, argv, device, damaged, log)
+        return super().run_script(target, argv, device, damaged, log, first_config=first_config)
 
 
 @pytest.mark.parametrize(

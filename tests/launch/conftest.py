@@ -65,10 +65,10 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 def run(write: Callable[..., Path], device: Device) -> Callable[..., Run]:
     """Run such a script and record its launches."""
 
-    def run_body(body: str, *argv: str, **options: str) -> Run:
+    def run_body(body: str, *argv: str, first_config: bool = False, **options: str) -> Run:
         launches: list[Launch] = []
         log = LaunchLog()
-        status = run_script(write(body, **options), argv, device, launches.append, log)
+        status = run_script(write(body, **options), argv, device, launches.append, log, first_config=first_config)
         return Run(status, launches, log)
 
     return run_body

@@ -15,7 +15,7 @@ import torch
 from tlxviz._errors import TlxvizError
 from tlxviz.devices.model import Device
 from tlxviz.launch.locations import rebased
-from tlxviz.launch.model import HostDescriptor, Launch
+from tlxviz.launch.model import HostDescriptor, Launch, Tuning
 from tlxviz.launch.parameters import parameter_names
 from tlxviz.launch.script import run_script
 
@@ -204,11 +204,14 @@ def test_the_first_configuration_stands_in_for_tuning(run: Runner):
         assert add.best_config.kwargs == {"BLOCK": 128}
         assert out[0] == 5 and x[0] == 0
     """
-    done = run(body)
+    done = run(body, first_config=True)
     [launch] = done.launches
     assert launch.grid == (8, 1, 1)
     assert launch.arguments["BLOCK"] == 128
-    assert (done.log.executed, done.log.tuned) == ({"add": 1}, {"add": 3})
+    assert (done.log.executed, done.log.tuned) == (
+        {"add": 1},
+        {"add": Tuning(3, 0, 0, "BLOCK=128, num_warps=2, num_ctas=1, num_stages=3")},
+    )
 
 
 def test_kernels_of_an_imported_module_are_compiled_for_the_device_at_hand(write: Writer, device: Device):

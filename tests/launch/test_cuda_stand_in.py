@@ -133,8 +133,3 @@ def test_what_asks_the_runtime_is_refused_by_name(run: Runner, call: str):
     name = call.partition("(")[0].removeprefix("memory.")
     with pytest.raises(TlxvizError, match=rf"the script calls torch\.cuda\.{name}, which a simulated device"):
         run(f"torch.cuda.{call}\n", prelude=PRELUDE)
-
-
-def test_measuring_time_is_refused(run: Runner):
-    with pytest.raises(TlxvizError, match="measures time"):
-        run("import triton.testing\ntriton.testing.do_bench(lambda: None)\n", prelude=PRELUDE)

@@ -19,10 +19,12 @@ from tlxviz.devices.file import load_device
 from tlxviz.devices.model import Device
 from tlxviz.ir.operation import Block
 from tlxviz.launch.catch import Catcher
+from tlxviz.launch.gpu import Gpu
 from tlxviz.launch.model import Launch
 from tlxviz.launch.patching import Scope
 from tlxviz.sim.compiler import CompiledKernel
 from tlxviz.sim.recorder import SimulatedRecorder
+from tlxviz.sim.recording import Recording
 from tlxviz.trace.model import LaunchTrace
 
 _executed: set[str] = set()
@@ -52,7 +54,7 @@ def h200() -> Device:
 
 def execute(launch: Launch, *, values: bool = True, ctas: Sequence[int] | None = None, cycle_limit: int = 10**8) -> Run:
     """Executes a launch; raises what the simulator raises."""
-    recorder = SimulatedRecorder(h200(), values=values, ctas=ctas, cycle_limit=cycle_limit)
+    recorder = SimulatedRecorder(h200(), Recording(ctas=ctas), values=values, cycle_limit=cycle_limit)
     with _watching() as lines:
         try:
             recorder.execute(launch)
@@ -97,11 +99,17 @@ def _operations(kernel: CompiledKernel, lines: set[tuple[str, int]]) -> Iterator
 
 
 def compile_kernel(function: Any, grid: tuple[int, ...], *args: Any, **options: Any) -> Launch:
-    """The launch that `function[grid](*args, **options)` makes on a GPU."""
+    """The launch that `function[grid](*args, **options)` makes on a GPU, or would make on one that is large enough."""
     found: list[Launch] = []
+    catcher = Catcher(Gpu(h200()), found.append)
     with Scope() as scope:
-        Catcher(h200(), found.append).install(scope)
-        function[grid](*args, **options)
+        catcher.install(scope)
+        try:
+            function[grid](*args, **options)
+        except Exception as error:
+            if catcher.refused is None or catcher.refused[0] is not error:
+                raise
+            return catcher.refused[1]
     return found[0]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from tlxviz.devices.model import Device
-    from tlxviz.launch.model import Launch, LaunchLog
+    from tlxviz.launch.model import Executed, Launch, LaunchLog
     from tlxviz.trace.model import Trace
 
 
@@ -21,7 +21,7 @@ class Recorder(Protocol):
     @property
     def trace(self) -> Trace: ...
 
-    def execute(self, launch: Launch) -> None: ...
+    def execute(self, launch: Launch) -> Executed | None: ...
 
 
 class Backend(Protocol):
@@ -34,15 +34,24 @@ class Backend(Protocol):
         device: Device,
         *,
         kernels: Callable[[str], bool],
-        launch_number: int,
+        launches: Collection[int] | None,
         ctas: Sequence[int] | None,
         values: bool,
         progress: Callable[[str, int, int], None] | None,
     ) -> Recorder: ...
 
     def run_script(
-        self, path: Path, argv: Sequence[str], device: Device, execute: Callable[[Launch], None], log: LaunchLog
-    ) -> int: ...
+        self,
+        target: Path | str,
+        argv: Sequence[str],
+        device: Device,
+        execute: Callable[[Launch], Executed | None],
+        log: LaunchLog,
+        *,
+        first_config: bool,
+    ) -> int:
+        """Run a script, or the module of that name."""
+        ...
 
 
 class SimulatorBackend:
@@ -58,17 +67,35 @@ class SimulatorBackend:
 
         return load_device(name)
 
-    def make_recorder(self, device: Device, **options: Any) -> Recorder:
+    def make_recorder(
+        self,
+        device: Device,
+        *,
+        kernels: Callable[[str], bool],
+        launches: Collection[int] | None,
+        ctas: Sequence[int] | None,
+        values: bool,
+        progress: Callable[[str, int, int], None] | None,
+    ) -> Recorder:
         from tlxviz import _triton
 
         _triton.require()
         from tlxviz.sim.recorder import SimulatedRecorder
+        from tlxviz.sim.recording import Recording
 
-        return SimulatedRecorder(device, **options)
+        return SimulatedRecorder(device, Recording(kernels, launches, ctas), values=values, progress=progress)
 
     def run_script(
-        self, path: Path, argv: Sequence[str], device: Device, execute: Callable[[Launch], None], log: LaunchLog
+        self,
+        target: Path | str,
+        argv: Sequence[str],
+        device: Device,
+        execute: Callable[[Launch], Executed | None],
+        log: LaunchLog,
+        *,
+        first_config: bool,
     ) -> int:
-        from tlxviz.launch.script import run_script
+        from tlxviz.launch.script import Module, run_script
 
-        return run_script(path, list(argv), device, execute, log)
+        program = Module(target) if isinstance(target, str) else target
+        return run_script(program, list(argv), device, execute, log, first_config=first_config)

@@ -35,9 +35,9 @@ class Output:
     force: bool
 
     @staticmethod
-    def choose(given: str | None, script: Path, *, force: bool) -> Output:
-        """The output for `-o` or, without one, for the script's name, checked to be writable."""
-        name = given if given is not None else script.stem + SUFFIX
+    def choose(given: str | None, stem: str, *, force: bool) -> Output:
+        """The output for `-o` or, without one, `stem` in the current folder, checked to be writable."""
+        name = given if given is not None else stem + SUFFIX
         try:
             folder = Path.cwd()
         except OSError as error:  # also where it is not needed here, because torch cannot be imported without one

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tlxviz.commands.choices import KernelFilter
+from tlxviz.commands.choices import KernelFilter, Launches, listed
 
 if TYPE_CHECKING:
-    from tlxviz.launch.model import LaunchLog
+    from tlxviz.launch.model import LaunchLog, Tuning
     from tlxviz.trace.model import LaunchTrace
 
 
 def remarks(
-    log: LaunchLog, launches: Sequence[LaunchTrace], kernels: KernelFilter, number: int, ctas: Sequence[int] | None
+    log: LaunchLog,
+    launches: Sequence[LaunchTrace],
+    kernels: KernelFilter,
+    chosen: Launches,
+    ctas: Sequence[int] | None,
+    *,
+    values_off: bool,
 ) -> list[str]:
     """Lines for the person at the terminal.
 
@@ -23,29 +28,33 @@ def remarks(
         log: What the script launched.
         launches: What was recorded of it.
         kernels: Which kernels were to be recorded.
-        number: Which launch of each.
+        chosen: Which launches of each.
         ctas: The CTAs asked for.
+        values_off: Whether outputs were not computed.
     """
     lines: list[str] = []
     recorded = list(dict.fromkeys(launch.kernel for launch in launches))
-    more = {name: log.executed[name] for name in recorded if log.executed.get(name, 0) > 1}
+    more = {name: log.executed[name] for name in recorded if chosen.fewer_than(log.executed.get(name, 0))}
+    which = f"launch{'' if chosen.single else 'es'} {chosen}"
     if len(more) == 1:
         [(name, count)] = more.items()
-        lines.append(f"recorded launch {number} of {count:,} of kernel {name}; --launch picks another")
+        lines.append(f"recorded {which} of {count:,} of kernel {name}; --launch picks another")
     elif more:
         counts = ", ".join(f"{name} ({count:,} launches)" for name, count in more.items())
-        lines.append(f"recorded launch {number} of each kernel: {counts}; --launch picks another")
-    few = {name: count for name, count in log.executed.items() if kernels(name) and count <= number}
+        lines.append(f"recorded {which} of each kernel: {counts}; --launch picks another")
+    few = {name: count for name, count in log.executed.items() if kernels(name) and count <= chosen.first}
     if few and launches:
         counts = ", ".join(f"{name} ({_times(count)})" for name, count in few.items())
-        lines.append(f"not recorded, because launched too seldom for --launch {number}: {counts}")
-    lines += [f"kernel {name} is autotuned: its first configuration ran" for name in recorded if name in log.tuned]
+        lines.append(f"not recorded, because launched too seldom for --launch {chosen}: {counts}")
+    lines += [_tuned(name, log.tuned[name]) for name in recorded if name in log.tuned]
     lines += [
         f"kernel {name} was launched with an empty grid{'' if count == 1 else f' {count:,} times'}, which runs nothing"
         for name, count in log.empty.items()
         if kernels(name)
     ]
-    if any(launch.provenance.get("options", {}).get("values") == "off" for launch in launches):
+    if log.estimated:
+        lines.append("operators of torch itself were timed by an estimate from their bytes and FLOP")
+    if values_off:
         lines.append("values were off: outputs hold what was in memory before, so a script that checks them complains")
     seen: set[str] = set()
     for launch in launches:
@@ -64,10 +73,17 @@ def missing_ctas(launch: LaunchTrace, ctas: Sequence[int]) -> str | None:
         return None
     has = "only CTA 0" if total == 1 else f"CTAs 0 to {total - 1}"
     are = "is" if len(missing) == 1 else "are"
-    return f"kernel {launch.kernel} has {has}: --ctas {_listed(missing)} {are} not among them"
+    return f"kernel {launch.kernel} has {has}: --ctas {listed(missing)} {are} not among them"
 
 
-def nothing_recorded(script: Path, log: LaunchLog, kernels: KernelFilter, number: int) -> str | None:
+def _tuned(name: str, tuning: Tuning) -> str:
+    if not tuning.timed:
+        return f"kernel {name} is autotuned: the first of its {tuning.configurations:,} configurations ran"
+    failed = f" ({tuning.failed:,} do not fit)" if tuning.failed else ""
+    return f"kernel {name} is autotuned: {tuning.timed:,} configurations timed{failed}; fastest: {tuning.chosen}"
+
+
+def nothing_recorded(script: str, log: LaunchLog, kernels: KernelFilter, chosen: Launches) -> str | None:
     """What to change so that something is recorded; None where there was nothing to record, which `remarks` says."""
     if not log.names():
         return f"{script} launched no kernel, so there is nothing to show."
@@ -77,22 +93,9 @@ def nothing_recorded(script: Path, log: LaunchLog, kernels: KernelFilter, number
         return f"no kernel matches --kernel {' '.join(kernels.patterns)}. {script} launched: {launched}."
     if not any(name in log.executed for name in matching):
         return None
+    number = chosen.first
     return f"no kernel was launched {number + 1} times, so there is no launch {number}. {script} launched: {launched}."
 
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
-
-
-def _listed(numbers: Sequence[int]) -> str:
-    """As `--ctas` takes them: `4,7,100:200`."""
-    parts: list[str] = []
-    first = last = numbers[0]
-    for number in [*numbers[1:], None]:
-        if number is not None and number == last + 1:
-            last = number
-            continue
-        parts.append(f"{first}" if first == last else f"{first}:{last + 1}")
-        if number is not None:
-            first = last = number
-    return ",".join(parts)

@@ -11,7 +11,7 @@ from tlxviz._errors import ExitCode, TlxvizError, UsageError
 from tlxviz.commands import streams
 from tlxviz.commands.backend import Backend, SimulatorBackend
 from tlxviz.commands.base import named
-from tlxviz.commands.choices import KernelFilter, parse_ctas, parse_launch, simulated_device
+from tlxviz.commands.choices import KernelFilter, parse_ctas, parse_launches, simulated_device
 from tlxviz.commands.interrupts import importing
 from tlxviz.commands.output import SUFFIX, Output, check_script
 from tlxviz.commands.progress import LaunchProgress
@@ -34,7 +34,9 @@ class RunCommand:
         self._backend: Backend = backend or SimulatorBackend()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = f"{parser.prog} [options] script.py [args ...]"
+        parser.usage = (
+            f"{parser.prog} [options] script.py [args ...]\n       {parser.prog} [options] -m module [args ...]"
+        )
         add = parser.add_argument
         add("--device", default="auto", help="auto (the default: sim:h200), sim:h100, sim:h200, cuda")
         add(
@@ -53,19 +55,28 @@ class RunCommand:
             default=[],
             help="record only kernels that match: 'gemm*'",
         )
-        add("--launch", metavar="N", type=parse_launch, default=0, help="which launch of a kernel: 0 (default), 1, ...")
+        add(
+            "--launch",
+            metavar="LIST",
+            type=parse_launches,
+            default="0",
+            help="which launches of a kernel: 0 (default); 0,3; 2:5; all",
+        )
         add("--ctas", metavar="LIST", type=parse_ctas, help="CTAs on the timeline: 0 (default); 0,1,132; 0:4 (0 to 3)")
         add("--values", choices=("on", "off"), default="on", help="off: compute only what steers the kernel; faster")
+        add("--first-config", action="store_true", help="autotuned kernels take their first configuration, untimed")
         add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
         add("--json", action="store_true", help="the summary as one line of JSON (docs/report.md)")
-        add("script", metavar="script.py", type=named, help="the script to run")
+        add("-m", dest="module", action="store_true", help="run a module, as python -m does")
+        add("script", metavar="script.py", type=named, help="the script, or with -m the module, to run")
         add("arguments", metavar="args", nargs=argparse.REMAINDER, help="its arguments").required = False
 
     def run(self, arguments: argparse.Namespace) -> int:
         backend = self._backend
         name = simulated_device(arguments.device, backend.known_devices())
-        script = check_script(Path(arguments.script))
-        output = Output.choose(arguments.output, script, force=arguments.force)
+        target = arguments.script if arguments.module else check_script(Path(arguments.script))
+        stem = target.rpartition(".")[2] if isinstance(target, str) else target.stem
+        output = Output.choose(arguments.output, stem, force=arguments.force)
         device = backend.load_device(name)
         kernels = KernelFilter(arguments.kernel)
 
@@ -78,19 +89,27 @@ class RunCommand:
                 recorder = backend.make_recorder(
                     device,
                     kernels=kernels,
-                    launch_number=arguments.launch,
+                    launches=arguments.launch.numbers,
                     ctas=arguments.ctas,
                     values=arguments.values == "on",
                     progress=progress,
                 )
             try:
-                status = backend.run_script(script, arguments.arguments, device, recorder.execute, log)
+                status = backend.run_script(
+                    target,
+                    arguments.arguments,
+                    device,
+                    recorder.execute,
+                    log,
+                    first_config=arguments.first_config,
+                )
             except BaseException as error:  # also for a fault of ours, what was recorded is kept
                 stopped = error
         streams.flush()
         trace = recorder.trace
         if not arguments.quiet:
-            for line in remarks(log, trace.launches, kernels, arguments.launch, arguments.ctas):
+            off = arguments.values == "off"
+            for line in remarks(log, trace.launches, kernels, arguments.launch, arguments.ctas, values_off=off):
                 streams.note(line)
         if trace.launches:
             _keep(trace, output, arguments)
@@ -103,7 +122,7 @@ class RunCommand:
         if any(launch.hang is not None for launch in trace.launches):
             return int(ExitCode.FINDINGS)
         if not trace.launches and not status:
-            why = nothing_recorded(script, log, kernels, arguments.launch)
+            why = nothing_recorded(arguments.script, log, kernels, arguments.launch)
             if why is not None:
                 raise UsageError(why)
         return status

@@ -34,6 +34,10 @@ class Clock:
     sustained_mhz: float
     """SM clock under a long tensor-core load: what cycles are turned into time with."""
 
+    def ns(self, cycles: float) -> float:
+        """Nanoseconds that so many SM cycles take."""
+        return cycles * 1000 / self.sustained_mhz
+
 
 @dataclass(frozen=True, slots=True)
 class TensorCore:

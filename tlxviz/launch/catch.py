@@ -10,24 +10,25 @@ from typing import Any
 import torch
 
 from tlxviz import _triton
-from tlxviz.devices.model import Device
 from tlxviz.launch.cubin import registers_of
 from tlxviz.launch.driver import SimulatedDriver
+from tlxviz.launch.gpu import Gpu, Need
 from tlxviz.launch.locations import rebased
-from tlxviz.launch.model import Launch, LaunchLog
+from tlxviz.launch.model import Executed, Launch
 from tlxviz.launch.parameters import bind
 from tlxviz.launch.patching import Scope
 
-Execute = Callable[[Launch], None]
+Execute = Callable[[Launch], Executed | None]
+"""Executes a launch: writes its outputs if `values` says so. None as an answer means that it took no time."""
 
 
 class Catcher:
     """The stand-in for compiling and launching on a GPU, while its scope lasts."""
 
-    def __init__(self, device: Device, execute: Execute, log: LaunchLog | None = None) -> None:
-        self._device = device
+    def __init__(self, gpu: Gpu, execute: Execute) -> None:
+        self._gpu = gpu
         self._execute = execute
-        self._log = log if log is not None else LaunchLog()
+        self._log = gpu.log
         self.lock = RLock()
         """Held by the thread that launches: neither Triton's caches nor what executes a launch is made for two."""
         self._versions = _triton.toolchain().versions()
@@ -39,23 +40,27 @@ class Catcher:
         """Functions whose cache of compiled kernels is replaced: what is in it may be for another device."""
         self.compile_failure: tuple[BaseException, Any] | None = None
         """The last error of the compiler, and the function that it is about."""
+        self.refused: tuple[BaseException, Launch] | None = None
+        """The last error that Triton raised because a kernel does not fit the device, and the launch."""
         self.execute_failure: BaseException | None = None
         """What `execute` raised; it is not the script's fault."""
+        gpu.submit = self._submit
 
     def install(self, scope: Scope) -> None:
         jit_function = _triton.jit_function_class()
         compile_and_launch = jit_function.run
 
         def run(function: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
+            __tracebackhide__ = True  # pytest leaves out such frames
             with self.lock:
                 self._isolate_cache(scope, function)
-                return self._run(compile_and_launch, function, args, grid, warmup, options)
+                return self._call(compile_and_launch, function, args, grid, warmup, options)
 
         scope.set_attr(jit_function, "run", run)
         for owner, name, value in (*_triton.bypasses(), *_triton.without_reproducers()):
             scope.set_attr(owner, name, value)
         slot, name = _triton.active_driver_slot()
-        scope.set_attr(slot, name, SimulatedDriver(self._device, self._launch_compiled))
+        scope.set_attr(slot, name, SimulatedDriver(self._gpu, self._launch_compiled))
         scope.callback(self._disown_kernels)
 
     def _disown_kernels(self) -> None:
@@ -68,9 +73,10 @@ class Catcher:
             self._cached[id(function)] = function
             scope.set_attr(function, "device_caches", type(function.device_caches)(function.create_binder))
 
-    def _run(
+    def _call(
         self, compile_and_launch: Any, function: Any, args: tuple[Any, ...], grid: Any, warmup: bool, options: Any
     ) -> Any:
+        __tracebackhide__ = True
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage] # nothing public turns modes off
             kernel, seconds = self._compile(compile_and_launch, function, args, grid, options)
             if kernel is None or warmup:  # None: a hook of the user's wants no compilation
@@ -114,11 +120,7 @@ class Catcher:
         self, kernel: Any, function: Any, grid: tuple[int, int, int], arguments: dict[str, Any], seconds: float
     ) -> None:
         name = function.__name__
-        if 0 in grid:  # as on a GPU: nothing runs
-            self._log.empty[name] = self._log.empty.get(name, 0) + 1
-            return
-        self._log.executed[name] = self._log.executed.get(name, 0) + 1
-        # A mode left on would see, and slow down, every operation of the simulator.
+        stream = self._gpu.stream
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
             source = _triton.source_of(function)
             ttgir = self._ttgir.get(id(kernel.src))
@@ -140,8 +142,58 @@ class Catcher:
                 versions=dict(self._versions),
             )
             try:
+                _triton.load(kernel)
+            except Exception as error:
+                self.refused = error, launch
+                raise
+        if 0 in grid:  # as on a GPU: nothing runs
+            self._log.empty[name] = self._log.empty.get(name, 0) + 1
+            return
+        _triton.request_scratch(kernel, grid, stream)
+        enter, leave = _triton.launch_hooks(kernel, grid, stream, arguments.values())
+        if enter is not None:
+            enter()
+        capture = self._gpu.capture
+        if capture is not None and capture.covers(stream):
+            capture.launch(launch)
+        else:
+            self._submit(launch)
+        if leave is not None:
+            leave()
+
+    def explain_refusal(self, error: BaseException) -> None:
+        """Let whoever executes launches say more about `error`, if that was raised because a kernel does not fit.
+
+        Raises:
+            TlxvizError: what they say.
+        """
+        if self.refused is not None and error is self.refused[0]:
+            self._execute(self.refused[1])
+
+    def _submit(self, launch: Launch) -> None:
+        """Execute a launch as far as it is needed now."""
+        __tracebackhide__ = True
+        gpu = self._gpu
+        launch.values = gpu.need is Need.VALUES
+        launch.counted = gpu.need is not Need.TRIAL
+        if launch.counted:
+            self._log.executed[launch.kernel] = self._log.executed.get(launch.kernel, 0) + 1
+        # A mode left on would see, and slow down, every operation of the simulator.
+        with self.lock, torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
+            gpu.deferred.before_launch(launch)
+            executed = self._run(launch)
+            if executed is None:
+                return
+            gpu.time.work(gpu.stream, gpu.device.clock.ns(executed.cycles), executed.sms)
+            if gpu.need is Need.TIME:
+                gpu.deferred.add(launch, executed.written, self._run)
+
+    def _run(self, launch: Launch) -> Executed | None:
+        __tracebackhide__ = True
+        with self.lock, torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
+            try:
                 with torch.no_grad():
-                    self._execute(launch)
+                    return self._execute(launch)
             except BaseException as error:
                 self.execute_failure = error
                 raise

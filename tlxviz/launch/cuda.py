@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from inspect import isfunction
 from typing import Any, Self, cast
 
@@ -12,8 +11,10 @@ import torch.utils._device
 
 from tlxviz._errors import TlxvizError
 from tlxviz.devices.model import Device
+from tlxviz.launch import streams
+from tlxviz.launch.gpu import Gpu
 from tlxviz.launch.patching import Scope
-from tlxviz.launch.tensors import CPU, CUDA, CudaInCpuMemory, names_cuda, on_cpu
+from tlxviz.launch.tensors import CPU, CudaInCpuMemory, names_cuda, on_cpu
 
 CUDA_VERSION = "12.8"  # what scripts that ask for `torch.version.cuda` are told; any recent one would do
 
@@ -43,62 +44,6 @@ class Properties:
 
     def __repr__(self) -> str:
         return f"_CudaDeviceProperties(name={self.name!r}, major={self.major}, minor={self.minor})"
-
-
-class Stream:
-    """Work is done when it is launched, so all streams are one."""
-
-    device = CUDA
-    cuda_stream = 0
-
-    def __init__(self, *_arguments: Any, **_options: Any) -> None:
-        pass
-
-    def synchronize(self) -> None:
-        pass
-
-    def wait_stream(self, _stream: object) -> None:
-        pass
-
-    def wait_event(self, _event: object) -> None:
-        pass
-
-    def record_event(self, event: Event | None = None) -> Event:
-        return event or Event()
-
-    def query(self) -> bool:
-        return True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        pass
-
-
-class Event:
-    """Orders nothing, as nothing is outstanding. What the host's clock says about a simulation is no time of a GPU."""
-
-    def __init__(self, *_arguments: Any, **_options: Any) -> None:
-        pass
-
-    def record(self, _stream: object = None) -> None:
-        pass
-
-    def wait(self, _stream: object = None) -> None:
-        pass
-
-    def synchronize(self) -> None:
-        pass
-
-    def query(self) -> bool:
-        return True
-
-    def elapsed_time(self, _end: object) -> float:
-        raise TlxvizError(
-            "the script measures time (do_bench, or torch.cuda.Event.elapsed_time), which a simulated device does not "
-            "answer. Run the part of the script that checks the kernel alone"
-        )
 
 
 class _DeviceGuard:
@@ -176,9 +121,6 @@ def _answers(device: Device) -> dict[str, Any]:
 
         return seed
 
-    def in_stream(_stream: object) -> AbstractContextManager[None]:
-        return nullcontext()
-
     def rng_state(_device: object = None) -> torch.Tensor:
         return torch.default_generator.get_state()
 
@@ -202,18 +144,14 @@ def _answers(device: Device) -> dict[str, Any]:
         "seed_all": lambda: torch.default_generator.seed(),
         "CUDAGraph": CUDAGraph,
         "graph": graph,
-        "stream": in_stream,
         "device": _DeviceGuard,
-        "Stream": Stream,
-        "Event": Event,
     }
     for value, names in (
         (True, ("is_available", "is_initialized", "is_bf16_supported")),
         (False, ("is_current_stream_capturing", "can_device_access_peer")),
         (0, ("current_device", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved")),
         (0, ("memory_cached", "max_memory_cached")),
-        (Stream(), ("current_stream", "default_stream")),
-        (None, ("init", "_lazy_init", "set_device", "set_stream", "synchronize", "empty_cache", "ipc_collect")),
+        (None, ("init", "_lazy_init", "set_device", "empty_cache", "ipc_collect")),
         (None, ("reset_peak_memory_stats", "reset_accumulated_memory_stats", "reset_max_memory_allocated")),
         (None, ("reset_max_memory_cached", "set_per_process_memory_fraction", "set_sync_debug_mode", "check_error")),
     ):
@@ -221,11 +159,12 @@ def _answers(device: Device) -> dict[str, Any]:
     return answers
 
 
-def install(scope: Scope, device: Device) -> None:
+def install(scope: Scope, gpu: Gpu) -> None:
     """Put the stand-in into force until `scope` ends."""
-    answers = _refusals() | _answers(device)
+    answers = _refusals() | _answers(gpu.device)
     for name, value in answers.items():
         scope.set_attr(torch.cuda, name, value)
+    streams.install(scope, gpu)
     for module in (torch.cuda.memory, torch.cuda.random):
         for name in set(module.__all__) & set(answers):
             scope.set_attr(module, name, _again(answers[name]))
@@ -236,14 +175,13 @@ def install(scope: Scope, device: Device) -> None:
         ("device_count", lambda: 1),
         ("current_accelerator", lambda *_, **__: torch.device("cuda")),
         ("current_device_index", lambda: 0),
-        ("synchronize", lambda *_, **__: None),
         ("empty_cache", lambda: None),
         ("get_memory_info", answers["mem_get_info"]),
     ):
         if hasattr(torch.accelerator, name):
             scope.set_attr(torch.accelerator, name, value)
     _redirect_default_device(scope)
-    scope.enter_context(CudaInCpuMemory())
+    scope.enter_context(CudaInCpuMemory(gpu.deferred))
 
 
 def _again(answer: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ import torch
 from tlxviz import _triton
 from tlxviz.devices.model import Device
 from tlxviz.launch.cubin import registers_of
+from tlxviz.launch.gpu import Gpu
 
 CompiledLaunch = Callable[[Any, tuple[int, int, int], tuple[Any, ...]], None]
 """Called when a script launches a compiled kernel directly: with its source object, the grid and the arguments."""
@@ -51,11 +52,12 @@ class Launcher:
 
 
 class SimulatedDriver:
-    """One CUDA device with the figures of `device`."""
+    """The driver of one simulated device."""
 
-    def __init__(self, device: Device, launch: CompiledLaunch) -> None:
-        self._device = device
-        self.utils = Utilities(device)
+    def __init__(self, gpu: Gpu, launch: CompiledLaunch) -> None:
+        self._gpu = gpu
+        self._device = gpu.device
+        self.utils = Utilities(gpu.device)
         self.launcher_cls = lambda source, _metadata: Launcher(source, launch)
         self.binary_ext = "cubin"
 
@@ -82,7 +84,7 @@ class SimulatedDriver:
         """There is one."""
 
     def get_current_stream(self, _device: int | None = None) -> int:
-        return 0
+        return self._gpu.stream
 
     def map_python_to_cpp_type(self, kind: str) -> str:
         return kind

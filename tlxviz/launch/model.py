@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import torch
 
 
@@ -42,6 +44,43 @@ class Launch:
     source_line: int = 1
     compile_seconds: float = 0.0
     versions: dict[str, str] = field(default_factory=dict)
+    values: bool = True
+    """Whether the outputs are to be written; without, only the time is asked for."""
+    counted: bool = True
+    """Whether it is a launch of the script's own, to be recorded if it is asked for. An autotuner's trial is not."""
+
+
+class Executed(Protocol):
+    """What became of a launch."""
+
+    @property
+    def cycles(self) -> int:
+        """How long it took the device, in SM cycles."""
+        ...
+
+    @property
+    def sms(self) -> int:
+        """On how many SMs it ran."""
+        ...
+
+    @property
+    def written(self) -> Sequence[torch.Tensor] | None:
+        """The tensors that it may write, or may have to write later if `values` were off; None if that is not known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What an autotuner did for a kernel; of the last time, if there were several."""
+
+    configurations: int
+    """Those of the kernel, before any pruning."""
+    timed: int
+    """Those that were tried; 0 if the first one ran without a trial."""
+    failed: int
+    """Of the tried ones, those that do not fit the device or do not compile."""
+    chosen: str
+    """The meta-parameters and options that it runs with from then on."""
 
 
 @dataclass(eq=False, slots=True)
@@ -52,8 +91,10 @@ class LaunchLog:
     """Kernel to how many launches were handed on."""
     empty: dict[str, int] = field(default_factory=dict[str, int])
     """Kernel to how many launches had an empty grid, so that nothing ran."""
-    tuned: dict[str, int] = field(default_factory=dict[str, int])
-    """Autotuned kernel to how many configurations it has, of which the first ran."""
+    tuned: dict[str, Tuning] = field(default_factory=dict[str, Tuning])
+    """Of each autotuned kernel that has a choice."""
+    estimated: bool = False
+    """Whether operators of torch were given a time, which is an estimate."""
 
     def names(self) -> list[str]:
         return list(self.executed | self.empty)

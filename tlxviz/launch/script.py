@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import os
+import runpy
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +23,7 @@ from tlxviz.launch.patching import Scope
 if TYPE_CHECKING:
     from tlxviz.devices.model import Device
     from tlxviz.launch.catch import Catcher
-    from tlxviz.launch.model import Launch
+    from tlxviz.launch.model import Executed, Launch
     from tlxviz.launch.threads import Threads
 
 _ASSEMBLER_LINES = 10
@@ -33,38 +37,50 @@ class ScriptError(TlxvizError):
     exit_code = ExitCode.SCRIPT_FAILED
 
 
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module to be run as `python -m name` would."""
+
+    name: str
+
+
+Target = str | Path | Module
+"""What `run_script` can run."""
+
+
 def run_script(
-    path: str | Path,
+    target: Target,
     argv: Sequence[str],
     device: Device,
-    execute: Callable[[Launch], None],
+    execute: Callable[[Launch], Executed | None],
     log: LaunchLog | None = None,
+    *,
+    first_config: bool = False,
 ) -> int:
-    """Run a script as `python path *argv` would, with its kernels handed to `execute` instead of a GPU.
+    """Run a script or a module as Python would, with its kernels handed to `execute` instead of a GPU.
 
     Args:
-        path: The script.
+        target: The script, or the module.
         argv: Its arguments, without its own name.
         device: What it is told about the GPU, and what its kernels are compiled for.
         execute: Called for each launch, one at a time; has to write the outputs into the launch's tensors.
         log: Where it is written down which kernels were launched, also when the script fails.
+        first_config: Whether tuned kernels run with their first configuration, without trials.
 
     Returns:
         The script's exit status.
 
     Raises:
-        UsageError: `path` is no Python script.
+        UsageError: There is no such script or module.
         ScriptError: The script raised, or a kernel of it does not compile.
         TlxvizError: Triton or torch is missing, or `execute` raised it.
     """
-    script = _checked(Path(path))
+    program = _module(target) if isinstance(target, Module) else _script(Path(target))
     _triton.require()
-    from tlxviz.launch import cuda, tuning
-    from tlxviz.launch.catch import Catcher
-    from tlxviz.launch.threads import Threads
+    from tlxviz.launch.stand_in import StandIn
 
-    log = log if log is not None else LaunchLog()
-    catcher, threads = Catcher(device, execute, log), Threads()
+    stand_in = StandIn(device, execute, log if log is not None else LaunchLog(), first_config=first_config)
+    catcher = stand_in.catcher
     fault_of_thread: list[BaseException] = []
 
     def thread_failed(failed: threading.ExceptHookArgs) -> None:
@@ -79,14 +95,11 @@ def run_script(
 
     status = 0
     with Scope() as scope:
-        scope.set_list(sys.argv, [str(path), *argv])
-        scope.set_list(sys.path, [str(script.parent), *sys.path[1:]])
+        scope.set_list(sys.argv, [program.name, *argv])
+        scope.set_list(sys.path, [program.folder, *sys.path[1:]])
         try:
-            catcher.install(scope)
-            tuning.install(scope, log, catcher.lock)
-            cuda.install(scope, device)
-            threads.install(scope, thread_failed)
-            _run_to_end(script, threads)
+            stand_in.install(scope, thread_failed)
+            _run_to_end(program.run, stand_in.threads)
         except SystemExit as end:
             status = _status(end)
         except (TlxvizError, KeyboardInterrupt):
@@ -96,18 +109,46 @@ def run_script(
                 raise
             if isinstance(error, ImportError) and _triton.interrupted(error):
                 raise KeyboardInterrupt from error
+            catcher.explain_refusal(error)
             raise ScriptError(_explained(error, catcher)) from error
     if fault_of_thread:
         raise fault_of_thread[0]
     return status
 
 
-def _run_to_end(script: Path, threads: Threads) -> None:
-    """As Python does, wait for the script's threads, also where the script itself fails."""
-    import runpy
+@dataclass(frozen=True, slots=True)
+class _Program:
+    name: str
+    """What it sees as `sys.argv[0]`; runpy puts a module's file there."""
+    folder: str
+    """Where its imports are looked for first."""
+    run: Callable[[], object]
 
+
+def _script(path: Path) -> _Program:
+    script = str(_checked(path))
+    return _Program(str(path), os.path.dirname(script), lambda: runpy.run_path(script, run_name="__main__"))
+
+
+def _module(module: Module) -> _Program:
+    """As `python -m` finds it: from the current folder, a package's `__main__`."""
+    folder = os.getcwd()
+    top = module.name.partition(".")[0]
+    with Scope() as scope:
+        scope.set_list(sys.path, [folder, *sys.path[1:]])
+        try:
+            found = find_spec(top)  # of a submodule it would import the package, which is not to happen yet
+        except (ImportError, ValueError, AttributeError):
+            found = None
+    if found is None:
+        raise UsageError(f"there is no module {module.name} to run.")
+    return _Program("-m", folder, lambda: runpy.run_module(module.name, run_name="__main__", alter_sys=True))
+
+
+def _run_to_end(run: Callable[[], object], threads: Threads) -> None:
+    """As Python does, wait for the script's threads, also where the script itself fails."""
     try:
-        runpy.run_path(str(script), run_name="__main__")
+        run()
     except KeyboardInterrupt:
         raise
     except BaseException:

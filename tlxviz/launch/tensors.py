@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from tlxviz.launch.deferred import Deferred
+
 CUDA = torch.device("cuda", 0)
 CPU = torch.device("cpu")
 
@@ -66,10 +68,16 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
 class CudaInCpuMemory(TorchFunctionMode):
     """While it is on, CUDA devices are CPU memory and tensors say that they are on `cuda:0`."""
 
+    def __init__(self, deferred: Deferred) -> None:
+        super().__init__()
+        self._deferred = deferred
+
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         options = kwargs or {}
+        if self._deferred:
+            self._deferred.before(func, args, options)
         answer = _ANSWERS.get(func)
         if answer is not None:
             return answer(*args, **options)

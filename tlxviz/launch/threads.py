@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from weakref import WeakSet
 
+from tlxviz.launch.gpu import Gpu
 from tlxviz.launch.patching import Scope
 from tlxviz.launch.tensors import CudaInCpuMemory
 
@@ -15,7 +16,8 @@ Failed = Callable[[threading.ExceptHookArgs], None]
 class Threads:
     """The threads that are started while the scope lasts."""
 
-    def __init__(self) -> None:
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
         self._started: WeakSet[threading.Thread] = WeakSet()
 
     def install(self, scope: Scope, failed: Failed) -> None:
@@ -27,7 +29,7 @@ class Threads:
             body = thread.run
 
             def run() -> None:
-                with CudaInCpuMemory():  # torch keeps modes by thread
+                with CudaInCpuMemory(self._gpu.deferred):  # torch keeps modes by thread
                     body()
 
             vars(thread)["run"] = run

@@ -1,42 +1,89 @@
-"""The autotuner, without trials: a tuned kernel runs with the first of its configurations that fits the problem.
-
-What a configuration would cost is not simulated. The order is the author's, after the kernel's own early pruning.
-"""
+"""The autotuner on simulated time: each configuration is simulated without values, the fastest one runs."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from math import isinf
 from typing import Any
 
 from tlxviz import _triton
-from tlxviz.launch.model import LaunchLog
+from tlxviz.launch.benchmark import duration
+from tlxviz.launch.gpu import Gpu
+from tlxviz.launch.model import LaunchLog, Tuning
 from tlxviz.launch.patching import Scope
 
 
-def install(scope: Scope, log: LaunchLog, lock: AbstractContextManager[Any]) -> None:
-    """Put it into force until `scope` ends; `lock` is held while a tuned kernel is launched."""
+def install(
+    scope: Scope, gpu: Gpu, log: LaunchLog, lock: AbstractContextManager[Any], *, first_config: bool = False
+) -> None:
+    """Put it into force until `scope` ends.
+
+    Args:
+        scope: Takes it back.
+        gpu: The simulated device.
+        log: Where it is written down what was chosen.
+        lock: Held while a tuned kernel is launched.
+        first_config: Take the first configuration that the kernel's own pruning leaves, without any trial.
+    """
+    tuner_class = _triton.autotuner_class()
+    choose = tuner_class.run
     seen: dict[int, Any] = {}
 
     def run(tuner: Any, *args: Any, **options: Any) -> Any:
         with lock:
-            return launch(tuner, *args, **options)
+            if id(tuner) not in seen:
+                seen[id(tuner)] = tuner
+                _isolate(scope, tuner)
+                new = True
+            else:
+                new = False
+            if first_config:
+                return _run_first(tuner, log, args, options, reset=new)
+            before = tuner.configs_timings
+            result = choose(tuner, *args, **options)
+            if tuner.configs_timings is not before:
+                _note(tuner, log)
+            return result
 
-    def launch(tuner: Any, *args: Any, **options: Any) -> Any:
-        tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
-        configs = tuner.configs if len(tuner.configs) == 1 else list(tuner.prune_configs(options))
-        config = configs[0]
-        if len(tuner.configs) > 1:
-            log.tuned[_triton.tuned_name(tuner)] = len(tuner.configs)
-        tuner.best_config = config
-        arguments = {**tuner.nargs, **options, **config.all_kwargs()}
-        if id(tuner) not in seen:  # outputs that trials would have dirtied, and that a kernel adds into, start at zero
-            seen[id(tuner)] = tuner
-            tuner.pre_hook(arguments, reset_only=True)
-        if config.pre_hook is not None:
-            config.pre_hook(arguments)
-        try:
-            return tuner.fn.run(*args, **options, **config.all_kwargs())
-        finally:
-            tuner.nargs = None
+    def do_bench(tuner: Any) -> Any:
+        def bench(kernel_call: Any, quantiles: Any) -> list[float]:
+            return [duration(gpu, kernel_call, trial=True)] * len(quantiles)
 
-    scope.set_attr(_triton.autotuner_class(), "run", run)
+        return bench
+
+    scope.set_attr(tuner_class, "run", run)
+    # A property goes before what an instance has cached or was given.
+    scope.set_attr(tuner_class, "do_bench", property(do_bench))
+
+
+def _isolate(scope: Scope, tuner: Any) -> None:
+    """What was chosen for another device does not hold here, nor the other way round, on disk either."""
+    scope.set_attr(tuner, "cache", {})
+    scope.set_attr(tuner, "cache_results", False)
+    if not hasattr(tuner, "configs_timings"):
+        scope.set_attr(tuner, "configs_timings", {})
+
+
+def _note(tuner: Any, log: LaunchLog) -> None:
+    timings = tuner.configs_timings.values()
+    failed = sum(isinf(min(each) if isinstance(each, list) else each) for each in timings)
+    log.tuned[_triton.tuned_name(tuner)] = Tuning(
+        len(tuner.configs), len(timings), failed, _triton.configuration(tuner.best_config)
+    )
+
+
+def _run_first(tuner: Any, log: LaunchLog, args: tuple[Any, ...], options: dict[str, Any], *, reset: bool) -> Any:
+    tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
+    configs = tuner.configs if len(tuner.configs) == 1 else list(tuner.prune_configs(options))
+    config = tuner.best_config = configs[0]
+    if len(tuner.configs) > 1:
+        log.tuned[_triton.tuned_name(tuner)] = Tuning(len(tuner.configs), 0, 0, _triton.configuration(config))
+    arguments = {**tuner.nargs, **options, **config.all_kwargs()}
+    if reset:  # outputs that trials would have dirtied, and that a kernel adds into, start at zero
+        tuner.pre_hook(arguments, reset_only=True)
+    if config.pre_hook is not None:
+        config.pre_hook(arguments)
+    try:
+        return tuner.fn.run(*args, **options, **config.all_kwargs())
+    finally:
+        tuner.nargs = None

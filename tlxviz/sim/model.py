@@ -37,4 +37,14 @@ class CaughtLaunch(Protocol):
     def source_line(self) -> int: ...
 
     @property
+    def values(self) -> bool:
+        """Whether its outputs are to be written."""
+        ...
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is one that may be recorded."""
+        ...
+
+    @property
     def versions(self) -> Mapping[str, str]: ...

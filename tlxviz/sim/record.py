@@ -42,14 +42,13 @@ def launch_trace(
     flop = sum(sm.flop for sm in outcome.sms)
     if outcome.done and outcome.done < total:
         flop = flop * total // outcome.done
-    cycles = _launch_cycles(launch, device, outcome, total, hang)
     return LaunchTrace(
         kernel=launch.kernel,
         grid=launch.grid,
         arguments={name: shown(value) for name, value in launch.arguments.items()},
         device=device.to_manifest(),
         clock_mhz=device.clock.sustained_mhz,
-        cycles=cycles,
+        cycles=launch_cycles(launch, device, outcome) if hang is None else int(hang["cycle"]),
         flop=flop,
         tracks=tracks,
         agents=[AgentRow(a.name, a.role.value, a.task, a.warps, a.registers) for a in program.agents],
@@ -196,18 +195,15 @@ def _joined(ctas: Sequence[Sequence[Row]], codes: int) -> list[int]:
     return np.concatenate(tables).reshape(-1).tolist()
 
 
-def _launch_cycles(
-    launch: CaughtLaunch, device: Device, outcome: Outcome, total: int, hang: dict[str, Any] | None
-) -> int:
-    """The duration of the launch: its CTAs and what launching costs; not less than DRAM takes for the arguments."""
-    if hang is not None:
-        return int(hang["cycle"])
+def launch_cycles(launch: CaughtLaunch, device: Device, outcome: Outcome) -> int:
+    """The duration of a launch that ended: its CTAs and what launching costs; not less than DRAM takes for the
+    arguments. In SM cycles."""
     clock = device.clock.sustained_mhz
     cycles = outcome.cycles + round(device.launch.kernel_ns * clock / 1000)
-    return max(cycles, _traffic_floor(launch, device, outcome, total))
+    return max(cycles, _traffic_floor(launch, device, outcome))
 
 
-def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome, total: int) -> int:
+def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome) -> int:
     """Cycles that L2 takes for all bytes that the CTAs move, or DRAM for what does not fit into L2.
 
     What the CTAs move is at least read or written once; tensors that fit into half of L2 are taken to be there.
@@ -217,10 +213,10 @@ def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome, total
         for sm in outcome.sms
     )
     if outcome.done:
-        moved = moved * total // outcome.done
+        moved = moved * (launch.grid[0] * launch.grid[1] * launch.grid[2]) // outcome.done
     tensors = {
         tensor.untyped_storage().data_ptr(): tensor
-        for tensor in map(tensor_of, launch.arguments.values())
+        for tensor in (tensor_of(value) for _, value in launch.parameters)
         if tensor is not None
     }
     footprint = min(moved, sum(tensor.untyped_storage().nbytes() for tensor in tensors.values()))

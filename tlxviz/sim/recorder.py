@@ -6,6 +6,7 @@ import gc
 import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,7 +27,8 @@ from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import Placement, place
 from tlxviz.sim.pointers import AddressSpace, flat
-from tlxviz.sim.record import launch_trace, tensor_of
+from tlxviz.sim.record import launch_cycles, launch_trace, tensor_of
+from tlxviz.sim.recording import Recording
 from tlxviz.sim.unit import Options
 from tlxviz.trace.model import Trace
 
@@ -34,6 +36,7 @@ CYCLE_LIMIT = 250_000_000
 """Cycles after which an agent counts as running away: a tenth of a second and more of GPU time."""
 _SAMPLES = 8
 _FEW = 32
+_KEPT = 128  # kernels
 _BUDGET = 500_000  # steps of the event loop: less than a second
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, spread evenly however many there are
 
@@ -54,14 +57,24 @@ def quiet_process() -> Generator[None]:
             gc.enable()
 
 
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What became of a launch."""
+
+    cycles: int
+    """From its start to the end of its last CTA, in SM cycles."""
+    sms: int
+    """On how many SMs it ran."""
+    written: tuple[torch.Tensor, ...] | None
+    """The tensors that it may write; None if that cannot be told."""
+
+
 class SimulatedRecorder:
     """Simulates every launch that it is given, and keeps the events of those that are asked for.
 
     Args:
         device: The GPU to simulate.
-        kernels: Says by name which kernels to record; all are executed.
-        launch_number: Which launch of each kernel to record, from 0 on.
-        ctas: Linear numbers of the CTAs to record; None means CTA 0.
+        recording: What to keep; more can be added to `recordings` at any time.
         values: Whether tensors are computed. Without, outputs stay as they are, and only as many CTAs run as it takes
             to predict the time.
         progress: Called with the kernel's name, the CTAs that ended and their total.
@@ -71,43 +84,44 @@ class SimulatedRecorder:
     def __init__(
         self,
         device: Device,
+        recording: Recording | None = None,
         *,
-        kernels: Callable[[str], bool] = lambda name: True,
-        launch_number: int = 0,
-        ctas: Sequence[int] | None = None,
         values: bool = True,
         progress: Callable[[str, int, int], None] | None = None,
         cycle_limit: int = CYCLE_LIMIT,
     ) -> None:
-        self.trace = Trace()
+        self._first = recording or Recording()
+        self.recordings = [self._first]
+        """Those that are told of each launch."""
         self._device = device
-        self._kernels = kernels
-        self._launch_number = launch_number
-        self._asked = (0,) if ctas is None else tuple(ctas)
         self._values = values
         self._progress = progress
         self._cycle_limit = cycle_limit
-        self._seen: dict[str, int] = {}
         self._programs: dict[str, Program] = {}
-        self._compiled: dict[tuple[str, bool], CompiledKernel] = {}
+        self._compiled: dict[tuple[str, bool, bool], CompiledKernel] = {}
 
-    def execute(self, launch: CaughtLaunch) -> None:
-        """Simulates one launch: writes its outputs, and appends it to `trace` if it is one to record.
+    @property
+    def trace(self) -> Trace:
+        """Of the first recording."""
+        return self._first.trace
+
+    def execute(self, launch: CaughtLaunch) -> Simulated:
+        """Simulates one launch: writes its outputs, and keeps its trace if it is one to record.
 
         Raises:
             HangError: the kernel never ends; the trace holds what it did until then, and the report.
             SimulationError: the kernel does what the simulator, or a GPU, refuses.
         """
         program = self._program(launch)
-        wanted = self._wanted(launch.kernel)
+        if 0 in launch.grid:
+            return Simulated(0, 0, ())
+        asking = [each for each in self.recordings if each.counts(launch.kernel)] if launch.counted else []
+        values = self._values and launch.values
         per_sm = check_launch(program, launch.metadata, launch.grid, self._device)
         total = launch.grid[0] * launch.grid[1] * launch.grid[2]
-        if total == 0 or not (wanted or self._values):
-            return
         placement = place(program.cluster, launch.grid, self._device)
-        traced = placement.with_mates(number for number in self._asked if number < total)
-        if not wanted:
-            traced = frozenset()
+        asked = sorted({number for each in asking for number in each.numbers})
+        traced = placement.with_mates(number for number in asked if number < total)
         outcome = Outcome([], [])
         arguments = self._arguments(launch, program)
         numbers: list[int] = []
@@ -118,51 +132,48 @@ class SimulatedRecorder:
             per_sm,
             arguments,
             # a handful of CTAs is recorded and forgotten in less time than a second version is compiled in
-            lambda: self._kernel(launch.ttgir, program, traced=bool(traced) and len(numbers) <= _FEW),
-            lambda: self._kernel(launch.ttgir, program, traced=True),
+            lambda: self._kernel(launch.ttgir, program, traced=bool(traced) and len(numbers) <= _FEW, values=values),
+            lambda: self._kernel(launch.ttgir, program, traced=True, values=values),
         )
-        numbers += self._numbers(program, placement, traced, dispatcher)
-        self._report(launch.kernel, 0, len(numbers))
-        hang: HangError | None = None
-        complete = False
+        stopped: HangError | KeyboardInterrupt | None = None
         try:
+            numbers += self._numbers(program, placement, traced, dispatcher, values=values)
+            self._report(launch.kernel, 0, len(numbers))
             with torch.inference_mode(), quiet_process():
                 dispatcher.run(numbers, traced, lambda done: self._report(launch.kernel, done, len(numbers)), outcome)
-            complete = True
         except HangError as error:
-            hang = error
-        except KeyboardInterrupt:
+            stopped = error
+        except KeyboardInterrupt as error:
             outcome.cycles = outcome.now
-        if wanted:
-            self.trace.launches.append(
-                launch_trace(
-                    launch,
-                    program,
-                    self._device,
-                    outcome,
-                    per_sm=per_sm,
-                    options={"values": "on" if self._values else "off", "ctas": list(self._asked)},
-                    version=__version__,
-                    hang=hang.report if hang else None,
-                    complete=complete or hang is not None,
-                )
+            stopped = error
+        finally:
+            self._bind(())  # the script's memory is the script's again
+        if asking:
+            trace = launch_trace(
+                launch,
+                program,
+                self._device,
+                outcome,
+                per_sm=per_sm,
+                options={"values": "on" if values else "off", "ctas": asked},
+                version=__version__,
+                hang=stopped.report if isinstance(stopped, HangError) else None,
+                complete=not isinstance(stopped, KeyboardInterrupt),
             )
-        if hang is not None:
-            raise hang
-        if not complete:
-            raise KeyboardInterrupt
-
-    def _wanted(self, kernel: str) -> bool:
-        number = self._seen.get(kernel, 0)
-        self._seen[kernel] = number + 1
-        return self._kernels(kernel) and number == self._launch_number
+            for each in asking:
+                each.trace.launches.append(trace)
+        if stopped is not None:
+            raise stopped
+        cycles = launch_cycles(launch, self._device, outcome)
+        sms = min(len(placement.columns) * placement.size, -(-total // per_sm))
+        return Simulated(cycles, sms, self._written(launch, program))
 
     def _report(self, kernel: str, done: int, total: int) -> None:
         if self._progress is not None:
             self._progress(kernel, done, total)
 
     def _numbers(
-        self, program: Program, placement: Placement, traced: frozenset[int], dispatcher: Dispatcher
+        self, program: Program, placement: Placement, traced: frozenset[int], dispatcher: Dispatcher, *, values: bool
     ) -> list[int]:
         """CTAs to run: all, or without values as many as are cheap.
 
@@ -173,7 +184,7 @@ class SimulatedRecorder:
         total = math.prod(placement.grid)
         columns = sorted({placement.column(number) for number in traced} or {0})
         first = [number for number in range(total) if placement.column(number) == columns[0]]
-        if self._values or talks(program) or total <= len(first) + _SAMPLES:
+        if values or talks(program) or total <= len(first) + _SAMPLES:
             return list(range(total))
         probe = Outcome([], [])
         with torch.inference_mode(), quiet_process():
@@ -193,15 +204,18 @@ class SimulatedRecorder:
     def _program(self, launch: CaughtLaunch) -> Program:
         found = self._programs.get(launch.ttgir)
         if found is None:
+            if len(self._programs) >= _KEPT:  # a tuner's trials, most of which never come again
+                self._programs.clear()
+                self._compiled.clear()
             found = self._programs[launch.ttgir] = load_program(launch.ttgir, f"<TTGIR of {launch.kernel}>")
             name_from_source(found, launch.source, launch.source_file, launch.source_line)
         return found
 
-    def _kernel(self, ttgir: str, program: Program, *, traced: bool) -> CompiledKernel:
-        found = self._compiled.get((ttgir, traced))
+    def _kernel(self, ttgir: str, program: Program, *, traced: bool, values: bool) -> CompiledKernel:
+        found = self._compiled.get((ttgir, traced, values))
         if found is None:
-            options = Options(self._values, traced, self._cycle_limit)
-            found = self._compiled[ttgir, traced] = compile_program(program, self._device, options)
+            options = Options(values, traced, self._cycle_limit)
+            found = self._compiled[ttgir, traced, values] = compile_program(program, self._device, options)
             found.bind(space=self._space, environment=self._environment)
         return found
 
@@ -225,19 +239,27 @@ class SimulatedRecorder:
             kept = tiles if written is not None and tensor.untyped_storage().data_ptr() not in written else None
             padding = float("nan") if value.padding == "nan" else 0.0
             values.append(TileDescriptor(base, offset, value.shape, value.strides, value.block, padding, kept))
+        self._bind(tensors)
+        return values
+
+    def _bind(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Let kernels see the memory of `tensors`, and no other."""
         self._space = AddressSpace(tensors)
         self._environment = Environment(self._space, self._device.limits.sms, self._device.clock.sustained_mhz)
         for kernel in self._compiled.values():
             kernel.bind(space=self._space, environment=self._environment)
-        return values
 
-    def _written_storages(self, launch: CaughtLaunch, program: Program) -> set[int] | None:
-        """Addresses of the storages that the launch may write; None where that cannot be told."""
+    def _written(self, launch: CaughtLaunch, program: Program) -> tuple[torch.Tensor, ...] | None:
         positions = written_arguments(program)
         if positions is None:
             return None
         tensors = [tensor_of(launch.parameters[position][1]) for position in positions]
-        return {tensor.untyped_storage().data_ptr() for tensor in tensors if tensor is not None}
+        return tuple(tensor for tensor in tensors if tensor is not None)
+
+    def _written_storages(self, launch: CaughtLaunch, program: Program) -> set[int] | None:
+        """Addresses of the storages that the launch may write; None where that cannot be told."""
+        written = self._written(launch, program)
+        return None if written is None else {tensor.untyped_storage().data_ptr() for tensor in written}
 
 
 def _held_as(type_: Type) -> torch.dtype | None:

@@ -1,0 +1,151 @@
+"""Launches that were only timed: their outputs are computed when somebody looks, which is rarely the case.
+
+A benchmark of a large problem would take hours if it computed what it measures.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from tlxviz.launch.model import Launch
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    launch: Launch
+    run: Callable[[Launch], Any]
+    written: dict[int, torch.Tensor]
+    """By the address of its storage, a tensor of each storage that is to be written."""
+    read: frozenset[int]
+    """Addresses of the other storages."""
+
+
+class Deferred:
+    """Launches that still owe their outputs, in order.
+
+    Its methods look at tensors themselves: they are called where no mode of the stand-in sees that.
+    """
+
+    def __init__(self) -> None:
+        self._pending: list[_Pending] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._pending)
+
+    def add(self, launch: Launch, written: Sequence[torch.Tensor] | None, run: Callable[[Launch], Any]) -> None:
+        """Keep a launch, to be executed by `run` when a tensor that it writes is looked at.
+
+        Args:
+            launch: What was timed.
+            written: The tensors that it may write; None if it may write any of its tensors.
+            run: Executes it with values.
+        """
+        # Without the caller's own arguments, whose life must not depend on this list.
+        later = replace(launch, arguments={}, values=True, counted=False)
+        own = list(_tensors(later))
+        addresses = {_address(tensor) for tensor in (own if written is None else written)}
+        outputs = {_address(tensor): tensor for tensor in own if _address(tensor) in addresses}
+        inputs = frozenset(map(_address, own)) - outputs.keys()
+        self._pending.append(_Pending(later, run, outputs, inputs))
+
+    def before(self, function: Any, arguments: Iterable[Any], options: dict[str, Any]) -> None:
+        """Called before the script calls a function of torch: pays what it could notice."""
+        if getattr(function, "__name__", "") in _BLIND and not options:
+            return
+        touched = {_address(tensor) for tensor in _within((*arguments, *options.values()))}
+        if not touched:
+            return
+        changes = _may_change(function, options)
+        if any(touched & each.written.keys() or (changes and touched & each.read) for each in self._pending):
+            self.settle()
+
+    def before_launch(self, launch: Launch) -> None:
+        """Called before another launch: it may read what is owed, and write what that is computed from.
+
+        One that is only timed does neither, but integers steer loops, so it needs those.
+        """
+        tensors = [tensor for tensor in _tensors(launch) if launch.values or not tensor.dtype.is_floating_point]
+        touched = set(map(_address, tensors))
+        if any(touched & (each.written.keys() | each.read) for each in self._pending):
+            self.settle()
+
+    def settle(self) -> None:
+        """Compute everything that is owed."""
+        self.forget_unreachable()
+        while self._pending:
+            owed = self._pending.pop(0)
+            owed.run(owed.launch)
+
+    def forget_unreachable(self) -> None:
+        """Drop launches whose outputs nobody else has, nor a later launch that is kept."""
+        ours = Counter(_address(tensor) for each in self._pending for tensor in _tensors(each.launch))
+        kept: list[_Pending] = []
+        needed: set[int] = set()
+        for each in reversed(self._pending):
+            if any(
+                address in needed or _references(tensor) > ours[address] for address, tensor in each.written.items()
+            ):
+                kept.append(each)
+                needed |= each.read
+        self._pending = kept[::-1]
+
+
+def _references(tensor: torch.Tensor) -> int:
+    """How many tensors, and other holders, a storage has."""
+    storage = tensor.untyped_storage()
+    # The Python object that was made for the question is one of them.
+    return torch._C._storage_Use_Count(storage._cdata) - 1  # pyright: ignore
+
+
+def _tensors(launch: Launch) -> Iterator[torch.Tensor]:
+    for _, value in launch.parameters:
+        if isinstance(value, torch.Tensor):
+            yield value
+        elif isinstance(base := getattr(value, "base", None), torch.Tensor):
+            yield base
+
+
+def _address(tensor: torch.Tensor) -> int:
+    return tensor.untyped_storage().data_ptr()
+
+
+def _within(values: Iterable[Any]) -> Iterator[torch.Tensor]:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            if value.layout is torch.strided:
+                yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _within(value)
+        elif isinstance(value, dict):
+            yield from _within(value.values())
+
+
+def _may_change(function: Any, options: dict[str, Any]) -> bool:
+    """Could it write into one of its arguments, or let somebody do so unseen?"""
+    name = getattr(function, "__name__", "")
+    return (
+        "out" in options
+        or name in _ESCAPES
+        or (name.endswith("_") and not name.endswith("__"))
+        or name.startswith("__i")  # __iadd__ and the like
+        or name in ("__setitem__", "__set__", "__delete__")
+    )
+
+
+_BLIND = frozenset(
+    (
+        *("dim", "ndimension", "size", "stride", "numel", "nelement", "element_size", "storage_offset", "__len__"),
+        *("is_contiguous", "is_floating_point", "is_complex", "is_leaf", "get_device", "type", "detach", "__get__"),
+    )
+)
+"""Functions that tell nothing of a tensor's contents; what they return is looked at in its turn."""
+
+_ESCAPES = frozenset(
+    ("numpy", "__array__", "data_ptr", "untyped_storage", "storage", "__dlpack__", "share_memory_", "tolist")
+)

@@ -1,0 +1,113 @@
+"""The state of the simulated device: what the parts of the stand-in for CUDA have in common."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+import torch
+
+from tlxviz.launch.deferred import Deferred
+from tlxviz.launch.device_time import DEFAULT_STREAM, DeviceTime
+from tlxviz.launch.model import LaunchLog
+
+if TYPE_CHECKING:
+    from tlxviz.devices.model import Device
+    from tlxviz.launch.model import Launch
+    from tlxviz.launch.streams import GenericEvent
+
+
+class Need(Enum):
+    """What a launch is needed for."""
+
+    VALUES = "its outputs"
+    TIME = "its time; its outputs perhaps later"
+    TRIAL = "its time alone"
+
+
+class Capture(Protocol):
+    """A CUDA graph while it is captured: it takes launches down instead of letting them run."""
+
+    def launch(self, launch: Launch) -> None: ...
+
+    def covers(self, stream: int) -> bool:
+        """Is work of the stream taken down?"""
+        ...
+
+    def concerns(self, event: GenericEvent, stream: int) -> bool:
+        """Is it taken down that the stream waits for the event?"""
+        ...
+
+    def holds(self, event: GenericEvent) -> bool:
+        """Was the event last recorded in this capture?"""
+        ...
+
+    def record(self, event: GenericEvent, stream: int) -> None: ...
+
+    def wait(self, event: GenericEvent, stream: int) -> None: ...
+
+    def refuse(self) -> NoReturn:
+        """Raise what CUDA says where the host would wait for the device; the capture fails with it."""
+        ...
+
+    def spoil(self) -> None:
+        """The capture has failed."""
+        ...
+
+
+class Gpu:
+    """One simulated device.
+
+    Args:
+        device: Which one.
+        log: Where is written down what the script does with it.
+    """
+
+    def __init__(self, device: Device, log: LaunchLog | None = None) -> None:
+        self.device = device
+        self.log = LaunchLog() if log is None else log
+        self.time = DeviceTime(device.limits.sms)
+        self.capture: Capture | None = None
+        """The graph that is captured now."""
+        self.submit: Callable[[Launch], Any] = _nobody
+        """Executes a launch on the current stream, captured or not."""
+        self.deferred = Deferred()
+        """Launches whose outputs nobody has looked at."""
+        self.measured = False
+        """Whether the script measures, or has recorded an event that does: operators of torch then take time, too."""
+        self._local = threading.local()
+
+    @property
+    def stream(self) -> int:
+        """Handle of this thread's current stream."""
+        return getattr(self._local, "stream", DEFAULT_STREAM)
+
+    @stream.setter
+    def stream(self, handle: int) -> None:
+        self._local.stream = handle
+
+    @property
+    def need(self) -> Need:
+        """What this thread's launches are needed for now."""
+        return getattr(self._local, "need", Need.VALUES)
+
+    @contextmanager
+    def timing(self, *, trial: bool) -> Generator[None]:
+        """A block whose launches are timed."""
+        before, measured = self.need, self.measured
+        self._local.need = Need.TRIAL if trial or before is Need.TRIAL else Need.TIME
+        self.measured = True
+        try:
+            yield
+        finally:
+            self._local.need = before
+            self.measured = measured
+            with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage] # it looks at tensors itself
+                self.deferred.forget_unreachable()
+
+
+def _nobody(launch: Launch) -> None:
+    raise AssertionError(f"no one executes {launch.kernel}")

@@ -1,0 +1,42 @@
+"""Everything that stands in for a GPU, put into force together and taken back together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tlxviz.launch import benchmark, cuda, tuning
+from tlxviz.launch.catch import Catcher, Execute
+from tlxviz.launch.gpu import Gpu
+from tlxviz.launch.threads import Threads
+
+if TYPE_CHECKING:
+    from tlxviz.devices.model import Device
+    from tlxviz.launch.model import LaunchLog
+    from tlxviz.launch.patching import Scope
+
+
+class StandIn:
+    """A simulated device in place of CUDA.
+
+    Args:
+        device: What scripts are told about the GPU, and what their kernels are compiled for.
+        execute: Called for each launch, one at a time.
+        log: Where it is written down what the script does with its kernels.
+        first_config: Whether tuned kernels run with their first configuration, without trials.
+    """
+
+    def __init__(self, device: Device, execute: Execute, log: LaunchLog, *, first_config: bool = False) -> None:
+        self._gpu = Gpu(device, log)
+        self._first_config = first_config
+        self.catcher = Catcher(self._gpu, execute)
+        self.threads = Threads(self._gpu)
+
+    def install(self, scope: Scope, thread_failed: Callable[[threading.ExceptHookArgs], None]) -> None:
+        """Put it into force until `scope` ends; `thread_failed` is told what ended a thread."""
+        self.catcher.install(scope)
+        benchmark.install(scope, self._gpu)
+        tuning.install(scope, self._gpu, self._gpu.log, self.catcher.lock, first_config=self._first_config)
+        cuda.install(scope, self._gpu)
+        self.threads.install(scope, thread_failed)
