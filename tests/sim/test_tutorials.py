@@ -62,6 +62,48 @@ def test_hopper_gemm_ws_walks_over_many_tiles():
     assert recorder.trace.launches[0].grid == (132, 1, 1)
 
 
+PAIR = {**GEMM, "NUM_CTAS": 2, "ctas_per_cga": [2, 1, 1]}
+needs_clusters = pytest.mark.skipif(
+    "+fb" not in pytest.importorskip("triton").__version__, reason="this Triton cannot reach other CTAs of a cluster"
+)
+
+
+@needs_clusters
+@pytest.mark.parametrize("sizes", [[512, 512, 512], [248, 520, 328], [512, 264, 64]], ids=["whole", "ragged", "short"])
+@pytest.mark.parametrize("columns", ["", "ab"], ids=["rows", "columns"])
+@pytest.mark.parametrize("subtile", [False, True], ids=["one-store", "subtiled"])
+def test_hopper_gemm_ws_in_pairs_of_ctas(sizes: list[int], columns: str, subtile: bool):
+    recorder = run("hopper_gemm_ws", "gemm", {"sizes": sizes, "columns": columns, **PAIR, "EPILOGUE_SUBTILE": subtile})
+    assert {track.cta for track in recorder.trace.launches[0].tracks} == {0, 1}
+
+
+@needs_clusters
+@pytest.mark.parametrize("warp_barrier", [False, True], ids=["arrive", "warp-arrive"])
+def test_hopper_gemm_ws_in_pairs_walks_over_many_tiles(warp_barrier: bool):
+    options = {"sizes": [2048, 2304, 128], **PAIR, "NUM_STAGES": 2, "USE_WARP_BARRIER": warp_barrier}
+    recorder = run("hopper_gemm_ws", "gemm", options)
+    assert recorder.trace.launches[0].grid == (132, 1, 1)
+
+
+@needs_clusters
+@pytest.mark.parametrize(
+    ("name", "kernel", "clusters"),
+    [
+        ("blackwell-multi-cta-layernorm_test", "kernel_layernorm_multi_cta", 1000),
+        ("blackwell_multi_cta_layernorm_ws_test", "kernel_layernorm_multi_cta_ws", 3),
+    ],
+    ids=["a-cluster-a-block", "persistent"],
+)
+@pytest.mark.parametrize(
+    ("ctas", "rows", "sizes"), [(2, 1, [6, 4096]), (4, 2, [7, 3008]), (8, 2, [8, 16384])], ids=["2", "4", "8"]
+)
+def test_layernorm_over_several_ctas(name: str, kernel: str, clusters: int, ctas: int, rows: int, sizes: list[int]):
+    """Written for Blackwell, and compiles for Hopper."""
+    options = {"sizes": sizes, "rows": rows, "ctas": ctas, "kernel": kernel, "clusters": clusters}
+    recorder = run(name, "layernorm", options)
+    assert len({track.cta for track in recorder.trace.launches[0].tracks}) == ctas
+
+
 @pytest.mark.parametrize(
     ("sizes", "kernel"),
     [([128, 256, 2048], "_skinny_tma_kernel"), ([128, 64, 16384], "_skinny_matmul_kernel")],
@@ -118,6 +160,7 @@ def test_persistent_attention_walks_over_many_tiles():
     ("name", "case", "options"),
     [
         ("hopper_gemm_ws", "gemm", {"sizes": [256, 512, 512], **GEMM}),
+        pytest.param("hopper_gemm_ws", "gemm", {"sizes": [248, 512, 512], **PAIR}, marks=needs_clusters),
         ("hopper_gemm_pipelined", "gemm", {"sizes": [256, 512, 512]}),
         ("hopper-persistent-gemm-ws-pingpong", "gemm", {"sizes": [256, 256, 512], "call": "matmul_tlx_ws_persistent"}),
         ("hopper_fa_ws_pipelined_pingpong", "attention", {"sizes": [1, 1, 512, 128], **ATTENTION}),

@@ -50,6 +50,8 @@ def gemm(module: Any, options: dict[str, Any]) -> None:
     b = torch.randn((k, n), device="cuda", dtype=torch.float16)
     left = a.t().contiguous().t() if "a" in columns else a
     right = b.t().contiguous().t() if "b" in columns else b
+    if "ctas_per_cga" in options:
+        options["ctas_per_cga"] = tuple(options["ctas_per_cga"])
     arguments = (options,) if options else ()
     compare(call(left, right, *arguments), a.float() @ b.float())
 
@@ -72,11 +74,29 @@ def add2(module: Any, options: dict[str, Any]) -> None:
         compare(second, a + b)
 
 
+def layernorm(module: Any, options: dict[str, Any]) -> None:
+    """The tutorials' own calls measure which of many configurations is fastest; this is one of them."""
+    m, n = options["sizes"]
+    rows, ctas = options["rows"], options["ctas"]
+    x, w, b = (torch.randn(*size, device="cuda", dtype=torch.float16) for size in ((m, n), (n,), (n,)))
+    y = torch.empty_like(x)
+    mean, rstd = torch.empty(m, device="cuda"), torch.empty(m, device="cuda")
+    columns = triton.next_power_of_2(n // ctas)
+    masks = {"SHOULD_MASK_ROW": m % rows != 0, "SHOULD_MASK_COL": n % columns != 0}
+    blocks = {"BLOCK_SIZE_M": rows, "BLOCK_SIZE_N": columns, "num_reduction_ctas": ctas, "num_warps": 8}
+    kernel = getattr(module, options["kernel"])
+    grid = (min(triton.cdiv(m, rows), options["clusters"]), ctas)
+    kernel.fn[grid](x, y, w, b, mean, rstd, x.stride(0), m, n, 1e-5, **blocks, **masks, ctas_per_cga=(1, ctas, 1))
+    compare(y, torch.nn.functional.layer_norm(x.float(), (n,), w.float(), b.float(), 1e-5))
+    compare(mean + 1, x.float().mean(1) + 1)  # the means themselves are nearly 0
+    compare(rstd, (x.float().var(1, correction=0) + 1e-5).rsqrt())
+
+
 def main(name: str, case: str, options: str) -> None:
     torch.manual_seed(0)
     module = tutorial(name)
     triton.set_allocator(allocate)
-    {"gemm": gemm, "attention": attention, "add2": add2}[case](module, json.loads(options))
+    {"gemm": gemm, "attention": attention, "add2": add2, "layernorm": layernorm}[case](module, json.loads(options))
 
 
 if __name__ == "__main__":

@@ -59,6 +59,7 @@ class _Builder:
             num_warps=agents[0].warps,
             total_warps=self._total_warps(agents[0].warps),
             cluster=self._cluster(),
+            ctas_of_program=int(self._module.attributes.get("ttg.num-ctas", 1)),
         )
         self._add_memory(program)
         self._add_roots(program)

@@ -48,6 +48,7 @@ SITES: dict[str, SiteForm] = {
     "ttng.arrive_barrier_named": SiteForm(SiteKind.NAMED_ARRIVE),
     "ttg.async_copy_global_to_local": SiteForm(SiteKind.ASYNC_COPY, "dst", "dst"),
     "ttg.async_remote_shmem_store": SiteForm(SiteKind.ASYNC_COPY, "dst", "dst"),
+    "ttg.remote_shmem_store": SiteForm(SiteKind.ASYNC_COPY, "dst", "dst"),
     "ttg.async_remote_shmem_copy": SiteForm(SiteKind.ASYNC_COPY, "dst", "dst"),
     "ttg.async_wait": SiteForm(SiteKind.ASYNC_COPY_WAIT),
     "ttng.cluster_arrive": SiteForm(SiteKind.CLUSTER_ARRIVE),

@@ -19,6 +19,7 @@ from tlxviz.sim.liveness import Liveness, borrowing_buffers, narrow_buffers
 from tlxviz.sim.representation import Pointer, Scalar
 from tlxviz.sim.runtime import namespace
 from tlxviz.sim.semantics.agents import write_agent
+from tlxviz.sim.semantics.cluster_barriers import initial_meeting
 from tlxviz.sim.unit import Line, Options, Unit
 from tlxviz.sim.warps import first_threads
 
@@ -67,6 +68,7 @@ def compile_program(program: Program, device: Device, options: Options) -> Compi
     unit = Unit(program, device, options, liveness, narrow_buffers(program), borrowing_buffers(program), namespace())
     unit.agent_of = {agent.region: agent for agent in program.agents}
     unit.first_thread = first_threads(program)
+    unit.meets_after = initial_meeting(program)
     unit.polls = bool(waiting_loops(program))
     default = next(agent for agent in program.agents if agent.task == 0)
     entry = Emitter(unit, default, default.warps)

@@ -17,6 +17,8 @@ _TENSOR_DATA = {
     "tt.store": ("value", "ptr", "mask"),
     "ttg.local_store": ("value",),
     "ttg.local_scatter": ("value", "indices"),
+    "ttg.remote_shmem_store": ("src",),
+    "ttg.async_remote_shmem_store": ("src",),
     "ttg.async_copy_global_to_local": ("ptr", "mask", "other"),
     "tt.print": ("args",),
     "tt.assert": ("condition",),
@@ -182,6 +184,10 @@ class Liveness:
             self.buffers.add(buffer)
             for writer in self._writers.get(buffer, ()):
                 self._need(writer.operands)
+                source = writer.operand("src")
+                root = self.program.roots.get(source) if source is not None else None
+                if isinstance(root, Buffer):  # a copy from buffer to buffer
+                    self._fill(root.index)
 
     def _places(self, pointer: Value) -> set[Value | None]:
         """The kernel arguments that a pointer is made from; with None if it, or a part of it, comes from elsewhere."""

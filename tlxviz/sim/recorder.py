@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from tlxviz.sim.environment import Environment
 from tlxviz.sim.errors import HangError
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
+from tlxviz.sim.placement import Placement, place
 from tlxviz.sim.pointers import AddressSpace, flat
 from tlxviz.sim.record import launch_cycles, launch_trace, tensor_of
 from tlxviz.sim.recording import Recording
@@ -126,15 +128,16 @@ class SimulatedRecorder:
         values = self._values and launch.values
         per_sm = check_launch(program, launch.metadata, launch.grid, self._device)
         total = launch.grid[0] * launch.grid[1] * launch.grid[2]
+        placement = place(program.cluster, launch.grid, self._device)
         asked = sorted({number for each in asking for number in each.numbers})
-        traced = frozenset(number for number in asked if number < total)
+        traced = placement.with_mates(number for number in asked if number < total)
         outcome = Outcome([], [])
         arguments = self._arguments(launch, program)
         numbers: list[int] = []
         dispatcher = Dispatcher(
             program,
             self._device,
-            launch.grid,
+            placement,
             per_sm,
             arguments,
             # a handful of CTAs is recorded and forgotten in less time than a second version is compiled in
@@ -143,7 +146,7 @@ class SimulatedRecorder:
         )
         stopped: HangError | KeyboardInterrupt | None = None
         try:
-            numbers += self._numbers(program, total, traced, dispatcher, values=values)
+            numbers += self._numbers(program, placement, traced, dispatcher, values=values)
             self._report(launch.kernel, 0, len(numbers))
             with torch.inference_mode(), quiet_process():
                 dispatcher.run(numbers, traced, lambda done: self._report(launch.kernel, done, len(numbers)), outcome)
@@ -171,24 +174,25 @@ class SimulatedRecorder:
         if stopped is not None:
             raise stopped
         cycles = launch_cycles(launch, self._device, outcome)
-        return Simulated(cycles, min(self._device.limits.sms, -(-total // per_sm)), self._written(launch, program))
+        sms = min(len(placement.columns) * placement.size, -(-total // per_sm))
+        return Simulated(cycles, sms, self._written(launch, program))
 
     def _report(self, kernel: str, done: int, total: int) -> None:
         if self._progress is not None:
             self._progress(kernel, done, total)
 
     def _numbers(
-        self, program: Program, total: int, traced: frozenset[int], dispatcher: Dispatcher, *, values: bool
+        self, program: Program, placement: Placement, traced: frozenset[int], dispatcher: Dispatcher, *, values: bool
     ) -> list[int]:
         """CTAs to run: all, or without values as many as are cheap.
 
         Some CTAs of one SM show what a CTA costs. If all together cost more than `_BUDGET` steps, whole SMs are left
         out, and the totals of the launch are scaled from those that ran: the SMs of the traced CTAs, and others spread
-        over the device.
+        over the device. SMs that run a cluster together count as one.
         """
-        sms = self._device.limits.sms
-        columns = sorted({number % sms for number in traced} or {0})
-        first = [number for number in range(total) if number % sms == columns[0]]
+        total = math.prod(placement.grid)
+        columns = sorted({placement.column(number) for number in traced} or {0})
+        first = [number for number in range(total) if placement.column(number) == columns[0]]
         if values or talks(program) or total <= len(first) + _SAMPLES:
             return list(range(total))
         probe = Outcome([], [])
@@ -197,14 +201,14 @@ class SimulatedRecorder:
         each = probe.steps / probe.done
         if each * total <= _BUDGET:
             return list(range(total))
-        width = min(total, sms)
-        wanted = max(_SAMPLES, int(_BUDGET / (each * len(first))))
+        width = min(total // placement.size, len(placement.columns))
+        wanted = max(-(-_SAMPLES // placement.size), int(_BUDGET / (each * len(first))))
         chosen = dict.fromkeys(columns)
         for step in range(width):
             if len(chosen) >= wanted:
                 break
             chosen[(columns[0] + round(step * width * _GOLDEN)) % width] = None
-        return [number for number in range(total) if number % sms in chosen]
+        return [number for number in range(total) if placement.column(number) in chosen]
 
     def _program(self, launch: CaughtLaunch) -> Program:
         found = self._programs.get(launch.ttgir)

@@ -15,9 +15,7 @@ from tlxviz.sim.shared import SharedView
 
 def make_barriers(cta: Cta, array: int, slots: int) -> list[Barrier]:
     """The mbarriers of one allocation."""
-    made = [Barrier(cta.sm.loop, array, slot) for slot in range(slots)]
-    cta.barriers += made
-    return made
+    return [Barrier(cta.sm.loop, array, slot) for slot in range(slots)]
 
 
 def land(cycle: int, arrival: tuple[Barrier, int, int]) -> None:
