@@ -101,6 +101,29 @@ def test_default_region_sees_the_kernel() -> None:
     assert specialize.regions[0].entry.operations[0].operands[0] is one.result
 
 
+RESULTS = """\
+%t:2 = ttg.warp_specialize(%i)
+default {
+  %v = arith.addi %i, %i : i32
+  ttg.warp_yield %v, %stages : i32, STAGES
+}
+partition0(%a: i32) num_warps(1) {
+  ttg.warp_return
+} : (i32) -> (i32, STAGES)
+%u = arith.addi %t#0, %i : i32""".replace("STAGES", STAGES)
+
+
+def test_tasks_have_the_results_that_the_default_task_yields() -> None:
+    specialize, after, _ = body(RESULTS)
+    assert [value.name for value in specialize.results] == ["%t#0", "%t#1"]
+    assert [value.name for value in specialize.regions[0].entry.yielded] == ["%v", "%stages"]
+    assert after.operands[0] is specialize.results[0]
+    with pytest.raises(TtgirError, match=r"expected 2 operands of the default task's ttg.warp_yield, found 1"):
+        parsed(RESULTS.replace("%v, %stages : i32, " + STAGES, "%v : i32"))
+    with pytest.raises(TtgirError, match="expected 2 results, found 1"):
+        parsed(RESULTS.replace("%t:2", "%t").replace("%t#0", "%t"))
+
+
 def test_values_of_a_region_end_with_it() -> None:
     with pytest.raises(TtgirError, match="undefined value `%s`"):
         parsed(LOOP + "\n%u = arith.addf %s, %f : f32")
