@@ -133,6 +133,7 @@ FORMS: dict[str, Form] = {
     "ttng.inval_barrier": _form("$barrier"),
     "ttng.wait_barrier": _form("$barrier , $phase ( , $pred )? ( deps $deps* )?"),
     "ttng.arrive_barrier": _form("$barrier , @count:int ( , $pred )?"),
+    "ttng.async_copy_mbarrier_arrive": _form("$barrier"),
     "ttng.barrier_expect": _form("$barrier , @bytes:int , $pred"),
     "ttng.wait_barrier_named": _form("$barrier , $threads"),
     "ttng.arrive_barrier_named": _form("$barrier , $threads"),
