@@ -64,6 +64,7 @@ FORMS: dict[str, Form] = {
     "arith.uitofp": _form("!nneg $src"),
     "arith.select": _form("$condition , $true , $false", "last"),
     "gpu.thread_id": _form("@axis:word ( upper_bound @upper_bound:int )?", "index", typed=False),
+    "ub.poison": _form(""),
     "nvg.cluster_id": _form("", "i32", typed=False),
     # scf terminators; branches are read by `statements.py`
     "scf.condition": _form("'(' $condition ')' $args*", typed=False),
@@ -103,12 +104,14 @@ FORMS: dict[str, Form] = {
     "tt.descriptor_gather": _form("$desc [ $x_offsets , $y_offset ]"),
     "tt.descriptor_scatter": _form("$desc [ $x_offsets , $y_offset ] , $src"),
     # ttg
+    "ttg.fp4_to_fp": _form(None, needs=("axis",)),
     "ttg.local_alloc": _form("( $init )?"),
     "ttg.local_dealloc": _form("$src"),
     "ttg.local_load": _form("$src ( token $token )?"),
     "ttg.local_store": _form("$value , $dst"),
     "ttg.local_gather": _form("$src [ $indices ] ( token $token )?"),
     "ttg.local_scatter": _form("$dst [ $indices ] , $value"),
+    "ttg.local_atomic_scatter_rmw": _form("@rmw_op:word , $dst [ $indices ] , $value ( , $mask )?"),
     "ttg.memdesc_index": _form("$src [ $index ]"),
     "ttg.memdesc_subslice": _form("$src [ @offsets:ints ]"),
     "ttg.memdesc_trans": _form("$src", needs=("order",)),
