@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tlxviz.ir.generated import generated_names
 from tlxviz.ir.location import UNKNOWN, Location
 from tlxviz.ir.operation import Module, Operation, Region, Value
 from tlxviz.ir.parser import parse_module
@@ -74,7 +75,8 @@ class _Builder:
             if operation.name == "ttg.warp_specialize":
                 registers = operation.attributes.get("requestedRegisters", [])
                 for task, region in enumerate(operation.regions[1:], 1):
-                    asked = registers[task - 1] if task <= len(registers) else None
+                    # -1: a task of a loop that the compiler divided, which takes what is left
+                    asked = registers[task - 1] if task <= len(registers) and registers[task - 1] > 0 else None
                     tasks.append((region, task, asked, region.attributes["num_warps"]))
         roles = [infer_role(list(_own(default))) if tasks else Role.COMPUTE]
         roles += [infer_role(list(region.walk())) for region, *_ in tasks]
@@ -109,10 +111,12 @@ class _Builder:
     def _add_memory(self, program: Program) -> None:
         allocations = list(self._made(ALLOCATIONS, MemDescType))
         arguments = [(v, v.type) for v in self._kernel.regions[0].entry.arguments if isinstance(v.type, TensorDescType)]
-        made = [(value, type_) for _, value, type_ in self._made(DESCRIPTOR_MAKERS, TensorDescType)]
-        descriptors = [*arguments, *made]
+        built = [(value, type_) for _, value, type_ in self._made(DESCRIPTOR_MAKERS, TensorDescType)]
+        descriptors = [*arguments, *built]
         values = [value for _, value, _ in allocations]
-        names = unique_names([_variable(value) for value in [*values, *(value for value, _ in descriptors)]])
+        generated = generated_names(self._operations, self._origins, _variable)
+        made = [*values, *(value for value, _ in descriptors)]
+        names = unique_names([generated.get(value) or _variable(value) for value in made])
         barriers = self._barrier_values()
         counts = self._counts()
         indexed = self._indexed()
