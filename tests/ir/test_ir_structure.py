@@ -8,6 +8,7 @@ from ir_samples import STAGES, golden, module_text, parsed
 from tlxviz.ir import TtgirError, parse_module
 from tlxviz.ir.location import UNKNOWN, Location
 from tlxviz.ir.operation import Block, Operation
+from tlxviz.ir.sites import kernel_line
 
 LOOP = """\
 %r:2 = scf.for %k = %i to %i step %i iter_args(%a = %f, %b = %x) -> (f32, tensor<128xf32, #blocked>)  : i32 {
@@ -212,5 +213,15 @@ def test_locations(printed: str, expected: Location) -> None:
 def test_outermost_place_is_the_kernels_own() -> None:
     module = parse_module(golden("plain"))
     reduce = next(found for found in module.walk() if found.name == "tt.reduce")
-    assert reduce.location.outermost.file == "pipelines.py"
+    assert kernel_line(reduce.location).file == "pipelines.py"
     assert "standard.py" in reduce.location.file
+
+
+def test_the_heading_of_the_kernel_calls_nothing() -> None:
+    heading = Location("k.py", 3, 1)
+    task = Location("k.py", 20, 5, caller=heading)
+    helper = Location("lib.py", 9, 9, caller=Location("k.py", 21, 5, caller=heading))
+    assert kernel_line(task, heading).line == 20
+    assert kernel_line(helper, heading).line == 21
+    assert kernel_line(task).line == 3
+    assert kernel_line(heading, heading) == heading

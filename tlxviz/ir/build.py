@@ -84,7 +84,7 @@ class _Builder:
         warps = int(self._module.attributes.get("ttg.num-warps", _WARPS_OF_A_GROUP))
         agents = [Agent(0, names[0], roles[0], 0, warps, None, default, kernel_line(self._kernel.location))]
         for index, (region, task, asked, partition_warps) in enumerate(tasks, 1):
-            place = _first_place(region)
+            place = _first_place(region, self._kernel.location)
             agents.append(Agent(index, names[index], roles[index], task, partition_warps, asked, region, place))
         return agents
 
@@ -216,7 +216,7 @@ class _Builder:
                 kind=form.kind,
                 agent=placed.agent,
                 operation=placed.operation,
-                location=kernel_line(placed.operation.location),
+                location=kernel_line(placed.operation.location, self._kernel.location),
                 variable=site_variable(placed.operation, form, name_of),
                 bytes=site_bytes(placed.operation, form),
             )
@@ -261,10 +261,10 @@ def _own(region: Region) -> Iterator[Operation]:
                 yield from _own(nested)
 
 
-def _first_place(region: Region) -> Location:
-    """The first place in the kernel's source that the region's operations name."""
+def _first_place(region: Region, function: Location) -> Location:
+    """The first place in the kernel's source that the region's operations name; `function` is its heading."""
     for operation in region.walk():
-        place = kernel_line(operation.location)
+        place = kernel_line(operation.location, function)
         if place.file:
             return place
     return UNKNOWN

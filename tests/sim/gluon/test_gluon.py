@@ -157,6 +157,9 @@ def test_persistent_matmul_of_warp_groups(sizes: tuple[int, int, int], stages: i
         ("empty", stages, (1,) * stages),
     ]
     assert [buffer.name for buffer in run.trace.buffers] == ["a_tiles", "b_tiles", "c_tile"]
+    lines = Path(run.launch.source_file).read_text().splitlines()
+    copies = [lines[site.line - 1].strip() for site in run.trace.sites if site.kind == "tma_load"]
+    assert [line.partition("(")[2][:4] for line in copies] == ["a, [", "b, ["]
 
 
 def attend(heads: int, length: int, dim: int, *, values: bool = True) -> Run:
