@@ -165,6 +165,8 @@ def test_persistent_attention_walks_over_many_tiles():
         ("hopper-persistent-gemm-ws-pingpong", "gemm", {"sizes": [256, 256, 512], "call": "matmul_tlx_ws_persistent"}),
         ("hopper_fa_ws_pipelined_pingpong", "attention", {"sizes": [1, 1, 512, 128], **ATTENTION}),
         ("vector-add2", "add2", {"size": 5000}),
+        ("ikbo/ikbo_fa_triton", "broadcast_attention", {"sizes": [3, 32, 2, 64, 128]}),
+        ("ikbo/ikbo_lce_triton", "broadcast_embedding", {"sizes": [3, 64, 64, 64, 128]}),
     ],
 )
 def test_times_are_the_same_without_values(name: str, case: str, options: dict[str, Any]):
@@ -179,3 +181,19 @@ def test_times_are_the_same_without_values(name: str, case: str, options: dict[s
 def test_vector_add2(size: int):
     recorder = run("vector-add2", "add2", {"size": size})
     assert [launch.kernel for launch in recorder.trace.launches] == ["add2_kernel", "add2_warp_specialized_kernel"]
+
+
+@pytest.mark.parametrize(
+    "sizes", [[4, 32, 2, 64, 128], [5, 64, 2, 128, 100], [3, 96, 1, 64, 31]], ids=["whole", "ragged", "short"]
+)
+def test_attention_of_candidates_over_their_users(sizes: list[int]):
+    recorder = run("ikbo/ikbo_fa_triton", "broadcast_attention", {"sizes": sizes})
+    (launch,) = recorder.trace.launches
+    assert launch.kernel == "_ikbo_fa_kernel"
+    assert launch.grid == (sizes[0], sizes[2], sizes[1] // 32)
+
+
+@pytest.mark.parametrize("sizes", [[4, 64, 64, 64, 128], [5, 100, 72, 48, 200]], ids=["whole", "ragged"])
+def test_embeddings_of_candidates_and_their_users(sizes: list[int]):
+    recorder = run("ikbo/ikbo_lce_triton", "broadcast_embedding", {"sizes": sizes})
+    assert [launch.kernel for launch in recorder.trace.launches] == ["_ikbo_lce_kernel"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,11 @@ TOLERANCE = 1e-3
 
 
 def tutorial(name: str) -> Any:
-    """A tutorial as a module, whatever its file is called."""
+    """A tutorial as a module, whatever its file is called; `name` may have a folder."""
     import triton.language.extra.tlx as tlx
 
     path = Path(tlx.__file__).parent / "tutorials" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), path)
+    spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -92,11 +93,37 @@ def layernorm(module: Any, options: dict[str, Any]) -> None:
     compare(rstd, (x.float().var(1, correction=0) + 1e-5).rsqrt())
 
 
+def broadcast_attention(module: Any, options: dict[str, Any]) -> None:
+    """Attention of candidates over the keys of their users; a candidate's rows have to fill blocks of 32."""
+    candidates, seeds, heads, dim, length = options["sizes"]
+    *tensors, index, grid = module.create_inputs(candidates, seeds, heads, dim, length, cand_to_user_ratio=2)
+    sizes = (seeds, heads, dim, length)
+    got = module.ikbo_fa(*tensors, index, grid, *sizes)
+    compare(got, module.fa_reference(*(each.float() for each in tensors), index, *sizes))
+
+
+def broadcast_embedding(module: Any, options: dict[str, Any]) -> None:
+    *tensors, index = module.create_inputs(*options["sizes"], cand_to_user_ratio=2)
+    got = module.ikbo_lce(*tensors, index)
+    compare(got, module.lce_reference(*(each.float() for each in tensors), index))
+
+
+CASES = {
+    "gemm": gemm,
+    "attention": attention,
+    "add2": add2,
+    "broadcast_attention": broadcast_attention,
+    "broadcast_embedding": broadcast_embedding,
+    "layernorm": layernorm,
+}
+
+
 def main(name: str, case: str, options: str) -> None:
+    random.seed(0)
     torch.manual_seed(0)
     module = tutorial(name)
     triton.set_allocator(allocate)
-    {"gemm": gemm, "attention": attention, "add2": add2, "layernorm": layernorm}[case](module, json.loads(options))
+    CASES[case](module, json.loads(options))
 
 
 if __name__ == "__main__":

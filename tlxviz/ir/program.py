@@ -18,6 +18,7 @@ class Role(StrEnum):
     EPILOGUE = "epilogue"
     STORE = "store"
     COMPUTE = "compute"
+    IDLE = "idle"
 
 
 class SiteKind(StrEnum):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tlxviz.ir.location import Location
+from tlxviz.ir.location import UNKNOWN, Location
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import SiteKind
 from tlxviz.ir.types import bytes_of
@@ -83,11 +83,15 @@ def constant_int(value: Value | None) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def kernel_line(location: Location) -> Location:
-    """The place in the kernel's own source: the outermost place of the call chain that names a file."""
+def kernel_line(location: Location, function: Location = UNKNOWN) -> Location:
+    """The place in the kernel's own source: the outermost place of the call chain that names a file.
+
+    Gluon says of what a task calls that the kernel's heading calls it, which tells nothing: `function` is the place of
+    the heading, and is no call.
+    """
     place = found = location
     while place.caller is not None:
         place = place.caller
-        if place.file:
+        if place.file and place != function:
             found = place
     return found

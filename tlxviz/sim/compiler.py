@@ -11,6 +11,7 @@ from tlxviz._errors import TlxvizError
 from tlxviz.devices.model import Device
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import Agent, Program
+from tlxviz.ir.sites import kernel_line
 from tlxviz.ir.types import PointerType, TensorDescType
 from tlxviz.sim.effects import waiting_loops
 from tlxviz.sim.emitter import Emitter
@@ -127,7 +128,7 @@ def located(error: BaseException, program: Program, op: Operation | None, cta: i
         text = f"{site.variable}{text}"
     place = ""
     if op is not None:
-        location = op.location.outermost
+        location = kernel_line(op.location, program.kernel.location)
         where = str(location) if location.file else f"line {op.line} of its TTGIR"
         place = f" at {where} ({op.name})"
         if cta >= 0:

@@ -11,6 +11,7 @@ import torch
 
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import Agent, BarrierArray
+from tlxviz.ir.sites import kernel_line
 from tlxviz.ir.types import MemDescType, TensorType, Type, element_of
 from tlxviz.sim.dtypes import torch_dtype
 from tlxviz.sim.errors import UnsupportedOperation
@@ -116,7 +117,7 @@ class Emitter:
     def poll(self) -> None:
         """The operation reads memory, perhaps until somebody writes it."""
         if self.unbounded and self.timed and self.operation is not None:
-            place = self.constant(self.operation.location.outermost)
+            place = self.constant(kernel_line(self.operation.location, self.unit.program.kernel.location))
             self.line(f"loop.poll(me, t, {place})")
 
     def wrote(self) -> None:

@@ -55,6 +55,15 @@ def land_gather(cycle: int, arrival: tuple[Barrier, int, int, TileDescriptor, An
     barrier.land(cycle, size, cause)
 
 
+def arrive_later(cycle: int, arrival: tuple[Barrier, int, int, int]) -> None:
+    """All copies of a warp group that were under way have landed: its threads arrive."""
+    barrier, threads, site, cause = arrival
+    barrier.last_site, barrier.last_time = site, cycle
+    barrier.pending -= threads
+    if barrier.pending <= 0:
+        barrier.settle(cycle, cause)
+
+
 def land_copy(cycle: int, copied: tuple[Any, ...]) -> None:
     """A tile of `cp.async` has arrived; the arguments are those of `copy_tile`."""
     copy_tile(*copied)

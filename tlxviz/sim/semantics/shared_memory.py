@@ -164,3 +164,17 @@ def local_scatter(e: Emitter, op: Operation) -> None:
         axis = op.attributes["axis"]
         dtype = held_dtype(e, target)
         e.line(f"{e.scalar(target)}.tensor.scatter_({axis}, {e.dense(index)}.long(), {e.dense(value)}.to({dtype}))")
+
+
+@emits("ttg.local_atomic_scatter_rmw")
+def local_atomic(e: Emitter, op: Operation) -> None:
+    e.order()  # what was to land or leave before now has
+    value, target, index = op.groups["value"][0], op.groups["dst"][0], op.groups["indices"][0]
+    costs.shared_traffic(e, value.type, 2)
+    if not contents(e, target):
+        e.set(op.result, Absent())
+        return
+    mask = op.operand("mask")
+    chosen = "None" if mask is None else e.dense(mask)
+    where = f"{e.scalar(target)}.tensor, {op.attributes['axis']}, {e.dense(index)}"
+    e.result_dense(op, f"atomic_along({op.attributes['rmw_op']!r}, {where}, {e.dense(value)}, {chosen})")
