@@ -1,4 +1,4 @@
-"""The Hopper tutorials of the wheel: their kernels run here and compute what torch does."""
+"""The Hopper tutorials of the installed TLX: their kernels run here and compute what torch does."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from kernel_runner import h200
 from tlxviz.launch.script import run_script
 from tlxviz.sim.recorder import SimulatedRecorder
 
-tlx = pytest.importorskip("triton.language.extra.tlx")
+pytest.importorskip("triton.language.extra.tlx")
 
-TUTORIALS = Path(tlx.__file__).parent / "tutorials"
 DRIVER = Path(__file__).with_name("tutorial_driver.py")
 GEMM = {
     "BM": 128,
@@ -32,8 +31,6 @@ ATTENTION = {"BLOCK_M": 128, "BLOCK_N": 128, "NUM_BUFFERS": 2, "NUM_MMA_WARPS": 
 
 
 def run(name: str, case: str, options: dict[str, Any], *, values: bool = True) -> SimulatedRecorder:
-    if not (TUTORIALS / f"{name}.py").exists():
-        pytest.skip(f"the wheel has no tutorial {name}")
     recorder = SimulatedRecorder(h200(), values=values)
     status = run_script(DRIVER, [name, case, json.dumps(options)], h200(), recorder.execute)
     assert status == 0 or not values  # without values, outputs hold what was in memory before

@@ -136,6 +136,10 @@ FORMS: dict[str, Form] = {
     "ttng.barrier_expect": _form("$barrier , @bytes:int , $pred"),
     "ttng.wait_barrier_named": _form("$barrier , $threads"),
     "ttng.arrive_barrier_named": _form("$barrier , $threads"),
+    # what triton-utlx keeps of its own in TTGIR: the three that fbtriton has as operations of ttng
+    "tlx.warp_barrier_arrive": _form("$barrier , @count:int"),
+    "tlx.named_barrier_wait": _form("$barrier , $threads", typed=False),
+    "tlx.named_barrier_arrive": _form("$barrier , $threads", typed=False),
     "ttng.fence": _form("", typed=False),
     "ttng.fence_async_shared": _form("", typed=False),
     "ttng.fence_mbarrier_init_release_cluster": _form("", typed=False),
