@@ -8,7 +8,6 @@ import triton.language.extra.tlx as tlx
 
 @triton.jit
 def pairs(out):
-    tlx.cluster_barrier()
     tl.store(out + tl.program_id(0), tlx.cluster_cta_rank())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from kernel_runner import executes, run_kernel, run_ttgir
+from kernel_runner import executes, fbtriton_only, run_kernel, run_ttgir
 
 triton = pytest.importorskip("triton")
 tlx = pytest.importorskip("triton.language.extra.tlx")
@@ -125,6 +125,7 @@ def gathered(x_ptr, index_ptr, y_ptr, z_ptr, ROWS: tl.constexpr, COLUMNS: tl.con
     tl.store(z_ptr + at, tlx.local_load(target[0]))
 
 
+@fbtriton_only("it has no local_gather and no local_scatter")
 @pytest.mark.parametrize("axis", [0, 1])
 @executes("ttg.local_gather", "ttg.local_scatter")
 def test_gather_and_scatter(axis: int):
