@@ -45,6 +45,7 @@ GROUPS = [
     ("tlx.named_barrier_wait %i, %i", "barrier=%i threads=%i"),
     ("tlx.named_barrier_arrive %i, %i", "barrier=%i threads=%i"),
     (f"tlx.warp_barrier_arrive %bar, 1 : {BAR}", "barrier=%bar"),
+    (f"%0 = tlx.local_alias %tile : {TILE} -> {TILE}", "src=%tile"),
     (
         f"ttng.async_tma_copy_global_to_local %desc[%i, %i] %tile, %bar, %c, %i : {DESC}, {BAR} -> {TILE}",
         "desc=%desc coords=%i,%i dst=%tile barrier=%bar pred=%c multicast=%i",

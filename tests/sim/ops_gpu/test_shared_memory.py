@@ -6,6 +6,8 @@ import pytest
 import torch
 from kernel_runner import executes, fbtriton_only, run_kernel, run_ttgir
 
+from tlxviz.ir import load_program
+
 triton = pytest.importorskip("triton")
 tlx = pytest.importorskip("triton.language.extra.tlx")
 tl = pytest.importorskip("triton.language")
@@ -123,6 +125,23 @@ def gathered(x_ptr, index_ptr, y_ptr, z_ptr, ROWS: tl.constexpr, COLUMNS: tl.con
     tl.store(y_ptr + at, tlx.local_gather(source[0], index, AXIS))
     tlx.local_scatter(target[0], x, index, AXIS)
     tl.store(z_ptr + at, tlx.local_load(target[0]))
+
+
+@triton.jit
+def renamed(x_ptr, y_ptr, SIZE: tl.constexpr):
+    floats = tlx.local_alloc((SIZE,), tl.float32, 2)
+    bits = tlx.local_alloc((SIZE,), tl.int32, 2, reuse=floats)
+    at = tl.arange(0, SIZE)
+    tlx.local_store(floats[1], tl.load(x_ptr + at))
+    tl.store(y_ptr + at, tlx.local_load(bits[1]))
+
+
+@executes("ttg.memdesc_reinterpret")
+def test_a_buffer_in_the_place_of_another():
+    x, y = torch.randn(128), torch.zeros(128, dtype=torch.int32)
+    run = run_kernel(renamed, (1,), x, y, SIZE=128)
+    assert torch.equal(y, x.view(torch.int32))
+    assert [(buffer.name, buffer.bytes) for buffer in load_program(run.launch.ttgir).buffers] == [("floats", 1024)]
 
 
 @fbtriton_only("it has no local_gather and no local_scatter")
