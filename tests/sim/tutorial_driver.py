@@ -1,4 +1,4 @@
-"""Runs one kernel of the wheel's TLX tutorials and compares it with torch: `tutorial_driver.py FILE CASE JSON`.
+"""Runs one kernel of the installed TLX tutorials and compares it with torch: `tutorial_driver.py FILE CASE JSON`.
 
 Executed by tlxviz, so that the tutorial is imported where the stand-in for CUDA is in force.
 """
@@ -18,11 +18,18 @@ import triton
 TOLERANCE = 1e-3
 
 
-def tutorial(name: str) -> Any:
-    """A tutorial as a module, whatever its file is called; `name` may have a folder."""
+def folder() -> Path:
+    """Where the installed TLX has its tutorials: fbtriton's inside triton, triton-utlx's in a package beside it."""
     import triton.language.extra.tlx as tlx
 
-    path = Path(tlx.__file__).parent / "tutorials" / f"{name}.py"
+    beside = importlib.util.find_spec("tlx")
+    places = [tlx.__file__, *([beside.origin] if beside is not None else [])]
+    return next(path for place in places if (path := Path(str(place)).parent / "tutorials").is_dir())
+
+
+def tutorial(name: str) -> Any:
+    """A tutorial as a module, whatever its file is called; `name` may have a folder."""
+    path = folder() / f"{name}.py"
     spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
     assert spec is not None
     assert spec.loader is not None

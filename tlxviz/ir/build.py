@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tlxviz.ir.aliases import make_views
 from tlxviz.ir.generated import generated_names
 from tlxviz.ir.location import UNKNOWN, Location
 from tlxviz.ir.operation import Module, Operation, Region, Value
@@ -27,7 +28,8 @@ def load_program(text: str, source: str = "<ttgir>") -> Program:
 
 
 def build_program(module: Module) -> Program:
-    """What the module's kernel is made of."""
+    """What the module's kernel is made of. Aliases of shared memory become views in the module."""
+    make_views(module)
     return _Builder(module).build()
 
 

@@ -140,6 +140,13 @@ FORMS: dict[str, Form] = {
     "ttng.barrier_expect": _form("$barrier , @bytes:int , $pred"),
     "ttng.wait_barrier_named": _form("$barrier , $threads"),
     "ttng.arrive_barrier_named": _form("$barrier , $threads"),
+    # what triton-utlx keeps of its own in TTGIR: three that fbtriton has in ttng, and those that `aliases.py` replaces
+    "tlx.warp_barrier_arrive": _form("$barrier , @count:int"),
+    "tlx.named_barrier_wait": _form("$barrier , $threads", typed=False),
+    "tlx.named_barrier_arrive": _form("$barrier , $threads", typed=False),
+    "tlx.storage_alias_spec": _form("storage = @storage:word ( , size = @size:int )?"),
+    "tlx.storage_alias_local_alloc": _form("$storage"),
+    "tlx.local_alias": _form("$src"),
     "ttng.fence": _form("", typed=False),
     "ttng.fence_async_shared": _form("", typed=False),
     "ttng.fence_mbarrier_init_release_cluster": _form("", typed=False),

@@ -24,6 +24,7 @@ class SiteForm(NamedTuple):
 SITES: dict[str, SiteForm] = {
     "ttng.wait_barrier": SiteForm(SiteKind.WAIT, "barrier"),
     "ttng.arrive_barrier": SiteForm(SiteKind.ARRIVE, "barrier"),
+    "tlx.warp_barrier_arrive": SiteForm(SiteKind.ARRIVE, "barrier"),
     "ttng.async_copy_mbarrier_arrive": SiteForm(SiteKind.ARRIVE, "barrier"),
     "ttng.barrier_expect": SiteForm(SiteKind.EXPECT, "barrier"),
     "ttng.async_tma_copy_global_to_local": SiteForm(SiteKind.TMA_LOAD, "dst", "dst"),
@@ -46,6 +47,8 @@ SITES: dict[str, SiteForm] = {
     "ttng.fence_mbarrier_init_release_cluster": SiteForm(SiteKind.FENCE),
     "ttng.wait_barrier_named": SiteForm(SiteKind.NAMED_WAIT),
     "ttng.arrive_barrier_named": SiteForm(SiteKind.NAMED_ARRIVE),
+    "tlx.named_barrier_wait": SiteForm(SiteKind.NAMED_WAIT),
+    "tlx.named_barrier_arrive": SiteForm(SiteKind.NAMED_ARRIVE),
     "ttg.async_copy_global_to_local": SiteForm(SiteKind.ASYNC_COPY, "dst", "dst"),
     "ttg.async_remote_shmem_store": SiteForm(SiteKind.ASYNC_COPY, "dst", "dst"),
     "ttg.remote_shmem_store": SiteForm(SiteKind.ASYNC_COPY, "dst", "dst"),

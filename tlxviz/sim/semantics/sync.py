@@ -121,7 +121,7 @@ def arrived(e: Emitter, b: str) -> str:
     return f"{note}; {b}.last_cta = cta.index" if e.unit.clustered else note
 
 
-@emits("ttng.arrive_barrier")
+@emits("ttng.arrive_barrier", "tlx.warp_barrier_arrive")
 def arrive_barrier(e: Emitter, op: Operation) -> None:
     e.settle_loads()
     guarded = open_guard(e, op)
@@ -135,7 +135,7 @@ def arrive_barrier(e: Emitter, op: Operation) -> None:
     row = e.row()
     e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
     count = op.attributes["count"]
-    if op.attributes.get("perThread"):
+    if op.name == "tlx.warp_barrier_arrive" or op.attributes.get("perThread"):
         count *= e.threads
     if remote:
         cycles = round(e.unit.device.cluster.remote_arrive_cycles)
@@ -184,13 +184,13 @@ def block_barrier(e: Emitter, op: Operation) -> None:
     costs.block_barrier(e)
 
 
-@emits("ttng.wait_barrier_named", "ttng.arrive_barrier_named")
+@emits("ttng.wait_barrier_named", "ttng.arrive_barrier_named", "tlx.named_barrier_wait", "tlx.named_barrier_arrive")
 def named_barrier(e: Emitter, op: Operation) -> None:
     sync = e.unit.device.sync
     e.settle_loads()
     number = e.scalar(op.groups["barrier"][0])
     needed = e.scalar(op.groups["threads"][0])
-    waits = op.name == "ttng.wait_barrier_named"
+    waits = op.name in ("ttng.wait_barrier_named", "tlx.named_barrier_wait")
     e.flush()
     begin = e.mark()
     if not waits:
