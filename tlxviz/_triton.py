@@ -191,14 +191,21 @@ def testing_module() -> ModuleType:
     return triton.testing
 
 
-def bypasses() -> Iterator[tuple[Any, str, Any]]:
-    """Object, attribute and value of the settings under which no launch goes past `JITFunction.run` in C."""
+def knobs_of_bypasses() -> Iterator[tuple[dict[str, Any], str]]:
+    """Namespace and name of the settings with which launches go past `JITFunction.run` in C.
+
+    Setting the attribute itself would change the environment, too.
+    """
     from triton import knobs
 
     for group, name in (("nvidia", "use_triton_dispatcher"), ("nvidia", "use_autotune_c_cache")):
         holder = getattr(knobs, group, None)
-        if holder is not None and hasattr(type(holder), name):
-            yield holder, name, False
+        if any(name in vars(each) for each in type(holder).__mro__):
+            yield vars(holder), name
+
+
+def bypasses() -> Iterator[tuple[Any, str, Any]]:
+    """Object, attribute and value by which no tuned launch goes past `JITFunction.run`."""
     if hasattr(autotuner_class(), "_try_fast_path"):
         yield autotuner_class(), "_try_fast_path", lambda *_: None
 

@@ -55,6 +55,8 @@ class Catcher:
         scope.set_attr(jit_function, "run", run)
         for owner, name, value in (*_triton.bypasses(), *_triton.without_reproducers()):
             scope.set_attr(owner, name, value)
+        for namespace, name in _triton.knobs_of_bypasses():
+            scope.set_item(namespace, name, False)
         slot, name = _triton.active_driver_slot()
         scope.set_attr(slot, name, SimulatedDriver(self._gpu, self._launch_compiled))
         scope.callback(self._disown_kernels)

@@ -23,6 +23,15 @@ class Scope(ExitStack):
         else:
             self.callback(setattr, owner, name, previous)
 
+    def set_item(self, owner: dict[str, Any], name: str, value: Any) -> None:
+        """Set an item of a dictionary; one that was not there is removed again."""
+        previous = owner.get(name, _ABSENT)
+        owner[name] = value
+        if previous is _ABSENT:
+            self.callback(owner.pop, name, None)
+        else:
+            self.callback(owner.__setitem__, name, previous)
+
     def keep(self) -> Scope:
         """Leave the block of this scope with everything in force, to be taken back by the scope that is returned."""
         kept = Scope()

@@ -63,6 +63,8 @@ class Shadow:
         scope.set_attr(tuner, "_bench", bench_quietly)
         for owner, name, value in _triton.bypasses():
             scope.set_attr(owner, name, value)
+        for namespace, name in _triton.knobs_of_bypasses():
+            scope.set_item(namespace, name, False)
 
     def _watch(self, launch: Any, function: Any, args: tuple[Any, ...], grid: Any, options: dict[str, Any]) -> None:
         name = function.__name__
