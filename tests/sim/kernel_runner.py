@@ -57,7 +57,7 @@ def h200() -> Device:
 
 def execute(launch: Launch, *, values: bool = True, ctas: Sequence[int] | None = None, cycle_limit: int = 10**8) -> Run:
     """Executes a launch; raises what the simulator raises."""
-    recorder = SimulatedRecorder(h200(), Recording(ctas=ctas), values=values, cycle_limit=cycle_limit)
+    recorder = SimulatedRecorder(h200(), Recording(ctas=ctas or (0,)), values=values, cycle_limit=cycle_limit)
     with _watching() as lines:
         try:
             recorder.execute(launch)

@@ -41,6 +41,22 @@ class Outcome:
     """Cycle at which each SM ended its last CTA."""
 
 
+MOST_OF_AN_SM = 32
+"""CTAs that are recorded of an SM; a kernel of many short CTAs repeats itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """Which CTAs are recorded."""
+
+    ctas: frozenset[int] = frozenset()
+    first_sm: bool = False
+    """Also those of the SM, or of the cluster's SMs, that the first CTA runs on."""
+
+    def __bool__(self) -> bool:
+        return bool(self.ctas) or self.first_sm
+
+
 @dataclass(eq=False, slots=True)
 class Gang:
     """SMs that run the CTAs of one cluster; one SM, where there are no clusters."""
@@ -69,16 +85,17 @@ class Dispatcher:
         self._kernels = {False: plain, True: traced}
         self._used: list[CompiledKernel] = []
         self._delay = round(device.launch.cta_cycles)
-        self._traced: frozenset[int] = frozenset()
+        self._kept: set[int] = set()
+        """Numbers of the CTAs that are recorded."""
         self._common: EventLoop | None = None
         """The loop of all SMs, for CTAs that talk to each other."""
+        self._tracing = Tracing()
+        self._shown: Gang | None = None
         self._queued = 0
         """Of such CTAs, those that have not been started."""
 
-    def run(
-        self, ctas: Sequence[int], trace: frozenset[int], progress: Callable[[int], None], outcome: Outcome
-    ) -> None:
-        """Runs the clusters of the CTAs with the numbers `ctas`, in their order, and records the CTAs in `trace`.
+    def run(self, ctas: Sequence[int], tracing: Tracing, progress: Callable[[int], None], outcome: Outcome) -> None:
+        """Runs the clusters of the CTAs with the numbers `ctas`, in their order; records what `tracing` picks.
 
         `outcome` is filled while the run goes on, so that it holds what there is after an interruption.
 
@@ -87,7 +104,7 @@ class Dispatcher:
         """
         placement = self._placement
         shared = talks(self._program)
-        self._traced = trace
+        self._kept = set()
         loop = EventLoop()
         clusters = list(dict.fromkeys(map(placement.cluster_of, ctas)))
         gangs: list[Gang] = []
@@ -95,6 +112,8 @@ class Dispatcher:
             own = loop if shared else EventLoop()
             gangs.append(Gang(own, [Sm(number, own) for number in placement.columns[column]]))
         outcome.sms = [sm for gang in gangs for sm in gang.sms]
+        self._tracing = tracing
+        self._shown = gangs[0] if tracing.first_sm else None  # where the first cluster goes
         waiting = iter(clusters)
         self._common = loop if shared else None
         self._queued = len(clusters) * placement.size if shared else 0
@@ -186,13 +205,14 @@ class Dispatcher:
         if len(members) > 1:
             cluster = Cluster(ClusterBarrier(gang.loop, len(members), self._program.total_warps))
         for sm, member in zip(gang.sms, members, strict=True):
-            traced = member in self._traced
+            traced = member in self._tracing.ctas or (gang is self._shown and len(self._kept) < MOST_OF_AN_SM)
             rows: list[Row] = []  # stays empty, or is forgotten, when the CTA is not traced
             placement = self._placement
             cta = alive[member] = Cta(member, placement.pid(member), placement.grid, sm, rows, begin=cycle)
             if cluster is not None:
                 cluster.add(cta)
             if traced:
+                self._kept.add(member)
                 outcome.traced.append(cta)
             kernel = self._kernels[traced]()
             if kernel not in self._used:
@@ -211,7 +231,7 @@ class Dispatcher:
             cluster = cta.cluster
             if cluster is None or cluster.ended:
                 free.append(cta)
-                if cta.index not in self._traced:
+                if cta.index not in self._kept:
                     _forget(cta)
             outcome.done += 1
             outcome.cycles = max(outcome.cycles, cta.end)

@@ -18,7 +18,7 @@ from tlxviz.ir.program import Program
 from tlxviz.ir.types import PointerType, ScalarType, Type, element_of
 from tlxviz.sim.compiler import CompiledKernel, compile_program
 from tlxviz.sim.descriptors import TileDescriptor, TileStore
-from tlxviz.sim.dispatch import Dispatcher, Outcome
+from tlxviz.sim.dispatch import Dispatcher, Outcome, Tracing
 from tlxviz.sim.dtypes import torch_dtype
 from tlxviz.sim.effects import talks, written_arguments
 from tlxviz.sim.environment import Environment
@@ -129,8 +129,9 @@ class SimulatedRecorder:
         per_sm = check_launch(program, launch.metadata, launch.grid, self._device)
         total = launch.grid[0] * launch.grid[1] * launch.grid[2]
         placement = place(program.cluster, launch.grid, self._device)
-        asked = sorted({number for each in asking for number in each.numbers})
+        asked = sorted({number for each in asking for number in each.ctas or ()})
         traced = placement.with_mates(number for number in asked if number < total)
+        tracing = Tracing(traced, first_sm=any(each.ctas is None for each in asking))
         outcome = Outcome([], [])
         arguments = self._arguments(launch, program)
         numbers: list[int] = []
@@ -141,7 +142,7 @@ class SimulatedRecorder:
             per_sm,
             arguments,
             # a handful of CTAs is recorded and forgotten in less time than a second version is compiled in
-            lambda: self._kernel(launch.ttgir, program, traced=bool(traced) and len(numbers) <= _FEW, values=values),
+            lambda: self._kernel(launch.ttgir, program, traced=bool(tracing) and len(numbers) <= _FEW, values=values),
             lambda: self._kernel(launch.ttgir, program, traced=True, values=values),
         )
         stopped: HangError | KeyboardInterrupt | None = None
@@ -149,7 +150,7 @@ class SimulatedRecorder:
             numbers += self._numbers(program, placement, traced, dispatcher, values=values)
             self._report(launch.kernel, 0, len(numbers))
             with torch.inference_mode(), quiet_process():
-                dispatcher.run(numbers, traced, lambda done: self._report(launch.kernel, done, len(numbers)), outcome)
+                dispatcher.run(numbers, tracing, lambda done: self._report(launch.kernel, done, len(numbers)), outcome)
         except HangError as error:
             stopped = error
         except KeyboardInterrupt as error:
@@ -197,7 +198,7 @@ class SimulatedRecorder:
             return list(range(total))
         probe = Outcome([], [])
         with torch.inference_mode(), quiet_process():
-            dispatcher.run(first[: -(-_SAMPLES // 2)], frozenset(), lambda done: None, probe)
+            dispatcher.run(first[: -(-_SAMPLES // 2)], Tracing(), lambda done: None, probe)
         each = probe.steps / probe.done
         if each * total <= _BUDGET:
             return list(range(total))
