@@ -159,6 +159,8 @@ def test_files(site: Path, versions: dict[str, str]):
     assert look("files", machine()) == (
         "ok", "there is no RECORD to compare them with, as for an installation from source", ""
     )  # fmt: skip
+    gone = machine(Imported(error="ModuleNotFoundError"))
+    assert look("files", gone) == ("warning", "not looked for, because there is no compiler", "")
     install(site, "fbtriton", "3.7.4", FBTRITON)
     assert look("files", machine()) == ("ok", "all 3 files are those of fbtriton 3.7.4", "")
     versions["triton"] = "3.8.0"

@@ -29,6 +29,8 @@ def _files(machine: Machine) -> Outcome:
     if damaged is not None:
         return problem(str(damaged), damaged.mend)
     owner = _triton.owner()
+    if owner is None and machine.imported("triton").error:
+        return warning("not looked for, because there is no compiler")
     if owner is None:
         return ok("there is no RECORD to compare them with, as for an installation from source")
     detail = f"all {len(owner.files)} files are those of {owner.name} {owner.version}"
