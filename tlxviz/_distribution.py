@@ -46,6 +46,10 @@ class Distribution:
         """Paths of the files that are missing, have another size or, if asked for, another hash."""
         return [file.path for file in self.files if not self._is_whole(file, hashes)]
 
+    def has(self, path: str) -> bool:
+        """Is the file of this path its own, by its hash?"""
+        return any(file.path == path and self._is_whole(file, True) for file in self.files)
+
     def _is_whole(self, file: File, hashes: bool) -> bool:
         path = f"{self.folder}/{file.path}"
         try:

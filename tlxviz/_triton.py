@@ -67,13 +67,20 @@ class Damage:
 
 
 def owner() -> Distribution | None:
-    """The distribution whose files belong into `triton/`: fbtriton where both are installed, because it has TLX.
+    """The distribution that `import triton` imports: the one whose `triton/__init__.py` is there, else fbtriton.
 
     None where there is no wheel's RECORD to go by, as for an installation from source.
     """
+    both = rivals()
+    return next((each for each in both if each.has("triton/__init__.py")), both[0] if both else None)
+
+
+def rivals() -> list[Distribution]:
+    """fbtriton and triton, as far as they are installed where `triton/` is imported from."""
     package = package_folder("triton")
     folder = None if package is None else package.parent
-    return installed("fbtriton", "triton", folder) or installed("triton", "triton", folder)
+    found = (installed(name, "triton", folder) for name in ("fbtriton", "triton"))
+    return [each for each in found if each is not None]
 
 
 def damage(*, hashes: bool = False) -> Damage | None:

@@ -33,15 +33,24 @@ def test_both_are_fine_while_the_files_are_those_of_fbtriton(site: Path):
     assert _triton.damage() is None
 
 
-def test_triton_over_fbtriton_is_damage(site: Path):
+def test_what_counts_is_the_distribution_that_is_imported(site: Path):
     install(site, "fbtriton", "3.7.4", FBTRITON)
     install(site, "triton", "3.8.0", TRITON)
+    owner = _triton.owner()
+    assert owner is not None
+    assert owner.name == "triton"
+    assert _triton.damage() is None
+
+
+def test_a_mixture_is_damage(site: Path):
+    install(site, "triton", "3.8.0", TRITON)
+    install(site, "fbtriton", "3.7.4", FBTRITON)
+    (site / "triton/knobs.py").write_text(TRITON["triton/knobs.py"])
     damage = _triton.damage()
     assert damage is not None
-    assert damage.files == ["triton/__init__.py", "triton/knobs.py"]
     assert str(damage).startswith(
-        f"the folder triton/ in {site} is not what fbtriton 3.7.4 installed: 2 of its 3 files are missing or not its "
-        "own (triton/__init__.py, triton/knobs.py). "
+        f"the folder triton/ in {site} is not what fbtriton 3.7.4 installed: 1 of its 3 files are missing or not its "
+        "own (triton/knobs.py). "
     )
     assert damage.mend == "pip install --force-reinstall --no-deps fbtriton==3.7.4"
 
@@ -107,7 +116,7 @@ def test_the_folder_is_found_without_importing_it(tmp_path: Path, monkeypatch: p
 
 def test_running_kernels_is_refused_with_the_mend(site: Path):
     install(site, "fbtriton", "3.7.4", FBTRITON)
-    install(site, "triton", "3.8.0", TRITON)
+    (site / "triton/knobs.py").unlink()
     with pytest.raises(TlxvizError, match=r"To mend it: pip install --force-reinstall --no-deps fbtriton") as caught:
         _triton.require()
     assert caught.value.exit_code is ExitCode.CANNOT_RUN

@@ -90,14 +90,23 @@ def test_a_triton_that_breaks_on_import(tmp_path: Path, body: str, said: str):
     }  # fmt: skip
 
 
-def test_triton_over_fbtriton(tmp_path: Path):
-    install(tmp_path, "fbtriton", "3.7.4", FBTRITON)
+def test_a_mixture_of_both(tmp_path: Path):
     install(tmp_path, "triton", "3.8.0", TRITON)
+    install(tmp_path, "fbtriton", "3.7.4", FBTRITON)
+    (tmp_path / "triton/knobs.py").write_text(TRITON["triton/knobs.py"])
     done = doctor("--json", site=tmp_path)
     assert done.returncode == 3
     checks = found(done)
     assert checks["files"]["status"] == "problem"
     assert checks["files"]["mend"] == "pip install --force-reinstall --no-deps fbtriton==3.7.4"
+
+
+def test_triton_over_fbtriton(tmp_path: Path):
+    install(tmp_path, "fbtriton", "3.7.4", FBTRITON)
+    install(tmp_path, "triton", "3.8.0", TRITON)
+    files = found(doctor("--json", site=tmp_path))["files"]
+    assert (files["status"], files["mend"]) == ("warning", "pip install --force-reinstall --no-deps fbtriton")
+    assert files["detail"].startswith("all 2 files are those of triton 3.8.0; fbtriton 3.7.4 is installed too")
 
 
 def test_a_torch_that_breaks_on_import(tmp_path: Path):

@@ -36,6 +36,12 @@ def _files(machine: Machine) -> Outcome:
     detail = f"all {len(owner.files)} files are those of {owner.name} {owner.version}"
     if owner.name == "fbtriton" and (triton := version_of("triton")):
         return ok(f"{detail}; triton {triton} is installed too and its files overwritten: do not uninstall it alone")
+    loser = next((each for each in _triton.rivals() if each.name != owner.name), None)
+    if loser is not None:
+        return warning(
+            f"{detail}; {loser.name} {loser.version} is installed too, and its files are overwritten: its TLX fails",
+            f"pip install --force-reinstall --no-deps {loser.name}",
+        )
     return ok(detail)
 
 
