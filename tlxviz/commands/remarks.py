@@ -94,6 +94,8 @@ def nothing_recorded(script: str, log: LaunchLog, kernels: KernelFilter, chosen:
     if not any(name in log.executed for name in matching):
         return None
     number = chosen.first
+    if any(log.executed.get(name, 0) > number for name in matching):
+        return f"no launch that was to be recorded could be executed. {script} launched: {launched}."
     return f"no kernel was launched {number + 1} times, so there is no launch {number}. {script} launched: {launched}."
 
 
