@@ -14,7 +14,7 @@ from tlxviz._errors import TlxvizError
 from tlxviz.launch.device_time import DEFAULT_STREAM
 from tlxviz.launch.errors import check_ordinal, cuda_error
 from tlxviz.launch.patching import Scope
-from tlxviz.launch.tensors import CUDA
+from tlxviz.launch.places import CUDA
 
 if TYPE_CHECKING:
     from tlxviz.launch.gpu import Gpu
