@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tlxviz.launch import generators, graphs, libraries, runtime, showing, streams, transfers, unseen
+from tlxviz.launch import (
+    autocasting,
+    generators,
+    graphs,
+    libraries,
+    profiling,
+    runtime,
+    showing,
+    streams,
+    transfers,
+    unseen,
+)
 from tlxviz.launch.patching import Scope
 from tlxviz.launch.tensors import CudaInCpuMemory
 
@@ -19,7 +30,7 @@ CUDA_VERSION = "12.8"  # what scripts that ask for `torch.version.cuda` are told
 _CUDNN_VERSION = 91002
 
 _OWN_NAMES = """
-can_device_access_peer check_error current_device device_count empty_cache get_allocator_backend get_arch_list
+can_device_access_peer current_device device_count empty_cache get_allocator_backend get_arch_list
 get_device_capability get_device_name get_device_properties get_gencode_flags get_per_process_memory_fraction
 get_sync_debug_mode init ipc_collect is_bf16_supported is_initialized is_tf32_supported make_graphed_callables
 max_memory_allocated max_memory_cached max_memory_reserved mem_get_info memory_allocated memory_cached
@@ -73,6 +84,8 @@ def install(scope: Scope, gpu: Gpu) -> CudaInCpuMemory:
     graphs.install(scope, gpu, mode)
     libraries.install(scope, mode)
     unseen.install(scope, mode)
+    autocasting.install(scope)
+    profiling.install(scope)
     scope.enter_context(mode)
     return mode
 

@@ -13,18 +13,24 @@ from torch.nn import functional
 from tlxviz.launch.patching import Scope
 from tlxviz.launch.places import Place, names_cuda, note, on_cpu
 
-_NAMES = """
-rand randn randint randperm rand_like randn_like randint_like normal bernoulli multinomial poisson dropout
-alpha_dropout feature_dropout rrelu normal_ uniform_ random_ exponential_ log_normal_ geometric_ cauchy_ bernoulli_
-dropout1d dropout2d dropout3d feature_alpha_dropout gumbel_softmax scaled_dot_product_attention
-multi_head_attention_forward
+_TAKE_GENERATOR = """
+rand randn randint randperm normal bernoulli multinomial poisson normal_ uniform_ random_ exponential_ log_normal_
+geometric_ cauchy_ bernoulli_
 """
-DRAW: frozenset[Any] = frozenset(
-    getattr(owner, name)
-    for owner in (torch, torch.Tensor, functional)
-    for name in _NAMES.split()
-    if hasattr(owner, name)
-)
+_TAKE_NONE = """
+rand_like randn_like randint_like dropout alpha_dropout feature_dropout rrelu dropout1d dropout2d dropout3d
+feature_alpha_dropout gumbel_softmax scaled_dot_product_attention multi_head_attention_forward
+"""
+
+
+def _functions(names: str) -> frozenset[Any]:
+    owners = (torch, torch.Tensor, functional)
+    return frozenset(getattr(owner, name) for owner in owners for name in names.split() if hasattr(owner, name))
+
+
+TAKE_GENERATOR = _functions(_TAKE_GENERATOR)
+"""Functions of torch that draw random numbers and can be given a generator."""
+DRAW = TAKE_GENERATOR | _functions(_TAKE_NONE)
 """Functions of torch that draw random numbers."""
 
 _SEED = 67280421310721

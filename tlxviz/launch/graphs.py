@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -27,6 +27,7 @@ from tlxviz.launch.patching import Scope
 from tlxviz.launch.runtime import not_simulated
 
 if TYPE_CHECKING:
+    from tlxviz.launch.generators import Random
     from tlxviz.launch.gpu import Gpu
     from tlxviz.launch.model import Launch
     from tlxviz.launch.streams import GenericEvent
@@ -56,6 +57,7 @@ class _Step(Protocol):
 @dataclass(slots=True)
 class _Replay:
     gpu: Gpu
+    random: Random
     reached: dict[int, float] = field(default_factory=dict[int, float])
     """By the identity of an event of the graph: when it was reached."""
 
@@ -79,6 +81,8 @@ class _OperatorStep:
     args: tuple[Any, ...]
     options: dict[str, Any]
     results: list[Any]
+    draws: bool
+    """It takes random numbers from the default generator."""
     stream: int
 
     def run(self, replay: _Replay) -> None:
@@ -86,7 +90,8 @@ class _OperatorStep:
         if gpu.deferred:
             gpu.deferred.before(self.function, self.args, self.options)
             gpu.deferred.before(_aten.copy_, self.results, {})
-        made = self.function(*self.args, **self.options)
+        with replay.random.drawn() if self.draws else nullcontext():
+            made = self.function(*self.args, **self.options)
         for result, new in zip(self.results, tree_leaves(made), strict=True):
             if isinstance(result, torch.Tensor) and result.data_ptr() != new.data_ptr():
                 result.copy_(new)
@@ -171,10 +176,10 @@ class GraphCapture:
         self.spoiled = False
         self._known: dict[int, Known] = {origin: {}}
         self._events: dict[int, tuple[GenericEvent, Known]] = {}
-        self._before: dict[int, tuple[torch.UntypedStorage, torch.UntypedStorage]] = {}
-        """By address: storages that were there before and that operators wrote, and copies of their contents."""
-        self._made: dict[int, torch.UntypedStorage] = {}
-        """By address: storages of results."""
+        self._before: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+        """By address: the bytes of storages that were there before and that operators wrote, and a copy of them."""
+        self._made: dict[int, torch.Tensor] = {}
+        """By address: the bytes of storages of results."""
 
     def covers(self, stream: int) -> bool:
         return stream in self._known
@@ -231,10 +236,10 @@ class GraphCapture:
 
     def restore(self) -> None:
         """Memory as it was before, and none of the results."""
-        for storage, contents in self._before.values():
-            storage.copy_(contents)
-        for storage in self._made.values():
-            torch.empty(0, dtype=torch.uint8).set_(storage).zero_()
+        for content, before in self._before.values():
+            content.copy_(before)
+        for content in self._made.values():
+            content.zero_()
 
     def _append(self, step: _Step) -> None:
         self.steps.append(step)
@@ -254,11 +259,12 @@ class GraphCapture:
         result = function(*args, **options)
         given = {each.untyped_storage().data_ptr() for each in _tensors((args, options))}
         for tensor in _tensors(result):
-            storage = tensor.untyped_storage()
-            if storage.data_ptr() not in given:
-                self._made[storage.data_ptr()] = storage
+            address = tensor.untyped_storage().data_ptr()
+            if address not in given:
+                self._made[address] = _bytes(tensor)
         results = tree_leaves(_aliases(result))
-        self._append(_OperatorStep(function, kept_args, kept_options, results, self._gpu.stream))
+        draws = torch.Tag.nondeterministic_seeded in function.tags and options.get("generator") is None
+        self._append(_OperatorStep(function, kept_args, kept_options, results, draws, self._gpu.stream))
         return result
 
     def _save_what_it_writes(self, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
@@ -267,10 +273,10 @@ class GraphCapture:
                 continue
             value = args[position] if position < len(args) else options.get(parameter.name)
             for tensor in _tensors(value):
-                storage = tensor.untyped_storage()
-                address = storage.data_ptr()
+                address = tensor.untyped_storage().data_ptr()
                 if address not in self._made and address not in self._before:
-                    self._before[address] = storage, storage.clone()
+                    content = _bytes(tensor)
+                    self._before[address] = content, content.clone()
 
 
 class CUDAGraph:
@@ -352,14 +358,10 @@ class CUDAGraph:
         if isinstance(gpu.capture, GraphCapture) and gpu.capture.covers(stream):
             gpu.capture.replay(self)
             return
-        replay = _Replay(gpu)
+        replay = _Replay(gpu, self._mode.random)
         try:
             # A replay is no function of torch, and what it does is not to be seen as the script's doing.
-            with (
-                torch_internals.without_modes(),
-                torch.no_grad(),
-                self._mode.random.drawn(),
-            ):
+            with torch_internals.without_modes(), torch.no_grad():
                 for branch in self._branches.values():
                     gpu.time.wait(branch, gpu.time.end(stream))
                 for step in self._steps:
@@ -429,6 +431,11 @@ def install(scope: Scope, gpu: Gpu, mode: CudaInCpuMemory) -> None:
 
 def _tensors(values: Any) -> list[torch.Tensor]:
     return [each for each in tree_leaves(values) if isinstance(each, torch.Tensor)]
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """All the memory that it is a part of."""
+    return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
 
 
 def _aliases(values: Any) -> Any:

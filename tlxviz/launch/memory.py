@@ -6,106 +6,135 @@ what is reserved is what was allocated at most since the cache was last emptied.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 _BLOCK = 512
 _SEGMENT = 2 << 20
-_POOLS = ("all", "small_pool", "large_pool")
 _LARGE = 1 << 20
-"""From this size on, torch takes a block out of its pool of large ones."""
+"""Above this size, torch takes a block out of its pool of large ones."""
 
 
-@dataclass(slots=True)
-class Use:
-    """One quantity, as torch counts it."""
+class _Blocks:
+    """Blocks in use: their bytes, the bytes that were asked for, their number; now, and when they were most."""
 
-    current: int = 0
-    peak: int = 0
-    allocated: int = 0
-    freed: int = 0
+    __slots__ = ("count", "peak", "requested", "size", "totals")
 
-    def add(self, amount: int) -> None:
-        self.current += amount
-        self.allocated += amount
-        self.peak = max(self.peak, self.current)
+    def __init__(self) -> None:
+        self.size = self.requested = self.count = 0
+        self.peak = [0, 0, 0]
+        self.totals = [0, 0, 0]
+        """Of everything that was ever allocated."""
 
-    def remove(self, amount: int) -> None:
-        self.current -= amount
-        self.freed += amount
+    def now(self) -> list[int]:
+        return [self.size, self.requested, self.count]
 
-    def as_dict(self) -> dict[str, int]:
-        return {"current": self.current, "peak": self.peak, "allocated": self.allocated, "freed": self.freed}
+    def note_peak(self) -> None:
+        self.peak = list(map(max, self.peak, self.now()))
 
 
 class DeviceMemory:
     """What is allocated on the device."""
 
     def __init__(self) -> None:
-        self._uses = {name: {pool: Use() for pool in _POOLS} for name in ("bytes", "requested", "count")}
-        self._reserved = Use()
+        self._small, self._large = _Blocks(), _Blocks()
+        self._peak = [0, 0, 0]
+        self._reserved = _Blocks()
 
     @property
     def reserved(self) -> int:
-        return self._reserved.current
+        return self._reserved.size
 
+    # Called for every tensor that an operator makes: this is on the way of everything.
     def add(self, size: int) -> None:
-        for use, amount in self._touched(size):
-            use.add(amount)
-        missing = _rounded(self._uses["bytes"]["all"].current, _SEGMENT) - self._reserved.current
-        if missing > 0:
-            self._reserved.add(missing)
+        blocks = self._large if size > _LARGE else self._small
+        rounded = -(-size // _BLOCK) * _BLOCK
+        blocks.size += rounded
+        blocks.requested += size
+        blocks.count += 1
+        totals = blocks.totals
+        totals[0] += rounded
+        totals[1] += size
+        totals[2] += 1
+        if blocks.size > blocks.peak[0]:
+            blocks.note_peak()
+        used = self._small.size + self._large.size
+        if used > self._peak[0]:
+            self._peak = list(map(max, self._peak, self._now()))
+        if used > self._reserved.size:
+            self._reserve(_rounded(used, _SEGMENT) - self._reserved.size)
 
     def remove(self, size: int) -> None:
-        for use, amount in self._touched(size):
-            use.remove(amount)
+        blocks = self._large if size > _LARGE else self._small
+        blocks.size -= -(-size // _BLOCK) * _BLOCK
+        blocks.requested -= size
+        blocks.count -= 1
 
     def empty_cache(self) -> None:
-        spare = self._reserved.current - _rounded(self._uses["bytes"]["all"].current, _SEGMENT)
-        self._reserved.remove(max(spare, 0))
+        used = _rounded(self._small.size + self._large.size, _SEGMENT)
+        self._reserved.count -= max(self._reserved.size - used, 0) // _SEGMENT
+        self._reserved.size = min(self._reserved.size, used)
 
     def reset_peaks(self) -> None:
-        for use in self._all():
-            use.peak = use.current
+        for blocks in (self._small, self._large, self._reserved):
+            blocks.peak = blocks.now()
+        self._peak = self._now()
 
     def reset_totals(self) -> None:
-        for use in self._all():
-            use.allocated = use.freed = 0
+        for blocks in (self._small, self._large, self._reserved):
+            blocks.totals = blocks.now()
 
     def stats(self) -> dict[str, Any]:
         """What `torch.cuda.memory_stats_as_nested_dict` returns."""
-        found = {name: {pool: use.as_dict() for pool, use in pools.items()} for name, pools in self._uses.items()}
-        nothing = {pool: Use().as_dict() for pool in _POOLS}
-        reserved = nothing | {"all": self._reserved.as_dict()}
-        segments = nothing | {"all": {name: size // _SEGMENT for name, size in self._reserved.as_dict().items()}}
+        found = {name: self._by_pool(index) for index, name in enumerate(("bytes", "requested", "count"))}
+        nothing = {pool: _use(0, 0, 0) for pool in ("all", "small_pool", "large_pool")}
+        reserved = [
+            nothing
+            | {"all": _use(self._reserved.now()[index], self._reserved.peak[index], self._reserved.totals[index])}
+            for index in range(3)
+        ]
+        segments = reserved[2]["all"]
         return {
             "num_alloc_retries": 0,
             "num_ooms": 0,
             "num_sync_all_streams": 0,
-            "num_device_alloc": segments["all"]["allocated"],
-            "num_device_free": segments["all"]["freed"],
+            "num_device_alloc": segments["allocated"],
+            "num_device_free": segments["freed"],
             "max_split_size": -1,
             "allocation": found["count"],
-            "segment": segments,
+            "segment": reserved[2],
             "active": found["count"],
             "inactive_split": nothing,
             "allocated_bytes": found["bytes"],
-            "reserved_bytes": reserved,
+            "reserved_bytes": reserved[0],
             "active_bytes": found["bytes"],
             "inactive_split_bytes": nothing,
             "requested_bytes": found["requested"],
-            "oversize_allocations": Use().as_dict(),
-            "oversize_segments": Use().as_dict(),
+            "oversize_allocations": _use(0, 0, 0),
+            "oversize_segments": _use(0, 0, 0),
         }
 
-    def _touched(self, size: int) -> list[tuple[Use, int]]:
-        """Each quantity that a block of that size counts in, and how much."""
-        pools = ("all", "large_pool" if size > _LARGE else "small_pool")
-        amounts = {"bytes": _rounded(size, _BLOCK), "requested": size, "count": 1}
-        return [(self._uses[name][pool], amount) for name, amount in amounts.items() for pool in pools]
+    def _now(self) -> list[int]:
+        return [small + large for small, large in zip(self._small.now(), self._large.now(), strict=True)]
 
-    def _all(self) -> list[Use]:
-        return [self._reserved, *(use for pools in self._uses.values() for use in pools.values())]
+    def _reserve(self, size: int) -> None:
+        reserved = self._reserved
+        reserved.size += size
+        reserved.requested += size
+        reserved.count += size // _SEGMENT
+        reserved.totals = [
+            total + more for total, more in zip(reserved.totals, (size, size, size // _SEGMENT), strict=True)
+        ]
+        reserved.note_peak()
+
+    def _by_pool(self, index: int) -> dict[str, dict[str, int]]:
+        pools = {"small_pool": self._small, "large_pool": self._large}
+        uses = {name: _use(pool.now()[index], pool.peak[index], pool.totals[index]) for name, pool in pools.items()}
+        total = sum(pool.totals[index] for pool in pools.values())
+        return {"all": _use(self._now()[index], self._peak[index], total), **uses}
+
+
+def _use(current: int, peak: int, allocated: int) -> dict[str, int]:
+    return {"current": current, "peak": peak, "allocated": allocated, "freed": allocated - current}
 
 
 def _rounded(size: int, unit: int) -> int:

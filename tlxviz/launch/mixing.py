@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch.nn import functional
+from torch.utils._pytree import tree_leaves
 
 from tlxviz.launch.places import Place, place_of
 
@@ -70,20 +71,29 @@ _TOGETHER: dict[Any, _Describe | None] = {
 """Operators whose tensors have to be on one device; None for those that take tensors element by element."""
 
 
-def concerns(function: Any) -> bool:
-    return function in _TOGETHER
+FUNCTIONS = frozenset(_TOGETHER)
 
 
-def check(function: Any, tensors: Values) -> None:
+def check(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Raise what torch raises, if it is certain that the tensors are on different devices."""
-    where = [place_of(tensor) for tensor in tensors]
-    if Place.CUDA not in where:
-        return
-    describe = _TOGETHER[function]
+    # Called for most operators: it looks closer only where it matters.
+    on_gpu = on_host = False
+    for value in (*args, *options.values()) if options else args:
+        for each in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(each, torch.Tensor):
+                place = place_of(each)
+                on_gpu |= place is Place.CUDA
+                on_host |= place is not Place.CUDA and place is not None
+    if on_gpu and on_host:
+        tensors = [each for each in tree_leaves((args, options)) if isinstance(each, torch.Tensor)]
+        _check_mixed(_TOGETHER[function], tensors, [place_of(each) for each in tensors])
+
+
+def _check_mixed(describe: _Describe | None, tensors: Values, places: list[Place | None]) -> None:
     # A number from the host is welcome to operators that work element by element.
     on_host = [
         place in (Place.HOST, Place.PINNED) and (describe is not None or tensor.dim() > 0)
-        for place, tensor in zip(where, tensors, strict=True)
+        for place, tensor in zip(places, tensors, strict=True)
     ]
     if not any(on_host):
         return

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 import torch
 import torch.cuda.nvtx
+import torch.cuda.profiler
 
 from tlxviz._errors import TlxvizError
 from tlxviz.launch import torch_internals
@@ -104,8 +105,11 @@ def install(scope: Scope, gpu: Gpu) -> None:
         "_get_device_properties": lambda _device: properties,
         "_initialized": True,
         "cudart": lambda: cudart,
+        "check_error": lambda _result: None,
     }.items():
         scope.set_attr(torch.cuda, name, value)
+    scope.set_attr(torch.cuda.profiler, "cudart", lambda: cudart)
+    scope.set_attr(torch.cuda.profiler, "check_error", lambda _result: None)
     for module in (torch.cuda, torch.cuda.memory, torch.cuda.random):
         for name, value in (("is_initialized", lambda: True), ("_lazy_init", lambda: None)):
             if hasattr(module, name):
@@ -129,6 +133,7 @@ def _functions(gpu: Gpu) -> dict[str, Callable[..., Any]]:
         return store
 
     return {
+        "getDeviceCount": lambda: 1,
         "getDevice": lambda: 0,
         "setDevice": _select,
         "memoryStats": lambda _device: DEVICE_MEMORY.stats(),

@@ -71,12 +71,6 @@ def _type(mode: CudaInCpuMemory, tensor: torch.Tensor, dtype: Any = None, *args:
         return tensor.to(target, kind)
 
 
-@answer(torch.Tensor.record_stream)
-def _record_stream(mode: CudaInCpuMemory, tensor: torch.Tensor, stream: Any) -> None:
-    if not _on_gpu(tensor):
-        tensor.record_stream(stream)  # says what it says of a tensor of the CPU
-
-
 @answer(torch.Tensor.__repr__)
 def _repr(mode: CudaInCpuMemory, tensor: torch.Tensor, *, tensor_contents: Any = None) -> str:
     with mode:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-from tlxviz.launch import generators, mixing, torch_internals
+from tlxviz.launch import autocasting, generators, mixing, torch_internals
 from tlxviz.launch.errors import check_ordinal
 from tlxviz.launch.operators import OperatorTime
 from tlxviz.launch.places import Place, names_cuda, note, on_cpu, place_of
@@ -21,6 +22,28 @@ if TYPE_CHECKING:
 Answer = Callable[..., Any]
 """What is called in place of a torch function: with the mode and the arguments of the function."""
 
+
+@dataclass(frozen=True, slots=True)
+class _Role:
+    """What is to be done about a function beside calling it."""
+
+    constructs: bool
+    """It makes a tensor on the default device if it is given none."""
+    mixes: bool
+    """Its tensors have to be on one device."""
+    widens: bool
+    """Under CUDA's autocast, it computes in single precision."""
+    draws: bool
+    """It draws random numbers."""
+
+
+_SPECIAL = {"constructs": torch_internals.CONSTRUCTORS, "mixes": mixing.FUNCTIONS, "widens": autocasting.IN_FULL}
+_SPECIAL["draws"] = generators.DRAW
+_ROLES = {
+    function: _Role(**{role: function in functions for role, functions in _SPECIAL.items()})
+    for function in frozenset[Any]().union(*_SPECIAL.values())
+}
+_NAMES_OF_DEVICES = frozenset({str, torch.device})
 _FOLLOWS_ITS_DATA = frozenset({torch.tensor, torch.as_tensor, torch.asarray})
 """Constructors that leave a tensor where it is as long as no default device is set."""
 
@@ -53,22 +76,30 @@ class CudaInCpuMemory(TorchFunctionMode):
             if options.get("device") is not None or "pin_memory" in options:
                 named, options = _taken_apart(options)
             options = {name: on_cpu(value) for name, value in options.items()}
-        if func in torch_internals.CONSTRUCTORS and named is None:
-            named = _default_place(func, args)
         for each in args:
-            if names_cuda(each):
+            if type(each) in _NAMES_OF_DEVICES and names_cuda(each):
                 args, named = tuple(map(on_cpu, args)), Place.CUDA
                 break
-        if mixing.concerns(func):
-            mixing.check(func, list(_tensors((*args, *options.values()))))
-        generator = options.get("generator")
-        if generator is not None:
-            place = named or _place_among(args)
-            if place is not None:
-                generators.refuse_mismatch(generator, place is Place.CUDA)
-        if self.gpu.measured or self.gpu.capture is not None or func in generators.DRAW:
-            on_gpu = (named or _place_among((*args, *options.values()))) not in (Place.HOST, Place.PINNED)
-            with self._watching(func, on_gpu, generator is None):
+        role = _ROLES.get(func)
+        if role is not None:
+            if role.constructs and named is None:
+                named = _default_place(func, args)
+            if role.mixes:
+                mixing.check(func, args, options)
+            if role.widens and autocasting.is_on():
+                args, options = autocasting.widened(args), autocasting.widened(options)
+        generator = options.get("generator") if options else None
+        if generator is not None and (place := named or _place_among(args, options)) is not None:
+            generators.refuse_mismatch(generator, place is Place.CUDA)
+        gpu = self.gpu
+        draws = role is not None and role.draws and generator is None
+        observed = gpu.measured or gpu.capture is not None
+        if (observed or draws) and (named or _place_among(args, options)) in (Place.HOST, Place.PINNED):
+            observed = draws = False
+        if draws and func in generators.TAKE_GENERATOR:
+            draws, options = False, {**options, "generator": self.random.generator}
+        if observed or draws:
+            with self.random.drawn() if draws else nullcontext(), self.observing():
                 result = func(*args, **options)
         else:
             result = func(*args, **options)
@@ -83,7 +114,7 @@ class CudaInCpuMemory(TorchFunctionMode):
 
     @staticmethod
     def _note(result: torch.Tensor, named: Place | None, args: Sequence[Any], options: dict[str, Any]) -> None:
-        place = named or _place_among((*args, *options.values()))
+        place = named or _place_among(args, options)
         if place is not None:
             note(result, place)
 
@@ -92,15 +123,6 @@ class CudaInCpuMemory(TorchFunctionMode):
         """The capture of this thread's current stream."""
         capture = self.gpu.capture
         return capture if capture is not None and capture.covers(self.gpu.stream) else None
-
-    @contextmanager
-    def _watching(self, func: Any, on_gpu: bool, draws: bool) -> Generator[None]:
-        """What goes on beside an operator: it is taken down, takes time, draws from the GPU's random numbers."""
-        if not on_gpu:
-            yield
-            return
-        with self.random.drawn() if draws and func in generators.DRAW else nullcontext(), self.observing():
-            yield
 
     @contextmanager
     def observing(self) -> Generator[None]:
@@ -176,20 +198,21 @@ def _default_place(func: Any, args: Sequence[Any]) -> Place | None:
     return Place.HOST
 
 
-def _tensors(values: Iterable[Any]) -> Iterator[torch.Tensor]:
-    for value in values:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, (tuple, list)):
-            yield from _tensors(value)
-
-
-def _place_among(values: Iterable[Any]) -> Place | None:
+def _place_among(args: Iterable[Any], options: dict[str, Any]) -> Place | None:
     """Where an operator with these arguments works; None if that is not known."""
-    places = {place_of(tensor) for tensor in _tensors(values)}
-    if Place.CUDA in places:
-        return Place.CUDA
-    return None if None in places else Place.HOST
+    place = Place.HOST
+    for value in (*args, *options.values()) if options else args:
+        if isinstance(value, torch.Tensor):
+            found = place_of(value)
+        elif isinstance(value, (tuple, list)):
+            found = _place_among(value, {})
+        else:
+            continue
+        if found is Place.CUDA:
+            return found
+        if found is None:
+            place = None
+    return place
 
 
 def answering(answers: dict[Any, Answer]) -> Callable[..., Callable[[Answer], Answer]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 import torch._tensor_str
+import torch._utils
 import torch.autograd
 import torch.utils._device
 from torch.overrides import _get_current_function_mode_stack
@@ -21,6 +22,8 @@ PARSE_TO: Any = torch._C._nn._parse_to
 """What modules ask where they are to move their parameters."""
 ENGINE: tuple[Any, str] = torch.autograd, "_engine_run_backward"
 """Owner and name of the function that every backward pass goes through."""
+REBUILD: tuple[Any, str] = torch._utils, "_rebuild_tensor"
+"""Owner and name of the function that makes a tensor of a storage that was read."""
 CONSTRUCTORS: frozenset[Any] = frozenset(torch.utils._device._device_constructors())
 """Functions that make a tensor on the default device if they are given none."""
 

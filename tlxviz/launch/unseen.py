@@ -34,6 +34,8 @@ def install(scope: Scope, mode: CudaInCpuMemory) -> None:
         kind = getattr(torch, name)
         scope.set_attr(torch, name, _legacy(kind, Place.HOST))
         scope.set_attr(torch.cuda, name, _legacy(kind, Place.CUDA))
+    scope.set_attr(*torch_internals.REBUILD, _rebuilt(getattr(*torch_internals.REBUILD)))
+    scope.set_attr(torch.Tensor, "record_stream", _record_stream)
     _run_backward_in_mode(scope, mode)
     _place_storages(scope)
     _redirect_default_device(scope)
@@ -47,6 +49,23 @@ def _noting(function: Callable[..., Any], place: Place) -> Callable[..., Any]:
         return result
 
     return noted
+
+
+def _rebuilt(rebuild: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """What `torch.load`, and workers that send tensors, make of storages: those of the GPU are known by then."""
+
+    def rebuilt(*args: Any, **options: Any) -> torch.Tensor:
+        tensor = rebuild(*args, **options)
+        with torch_internals.without_modes():
+            if place_of(tensor) is None:
+                note(tensor, Place.HOST)
+        return tensor
+
+    return rebuilt
+
+
+def _record_stream(_tensor: torch.Tensor, _stream: Any) -> None:
+    """Memory is not used again before the host is done with it. torch takes no stream of ours for one."""
 
 
 def _legacy(kind: Any, place: Place) -> Any:
@@ -71,14 +90,13 @@ def _legacy(kind: Any, place: Place) -> Any:
 
 def _run_backward_in_mode(scope: Scope, mode: CudaInCpuMemory) -> None:
     """The mode is off within `Tensor.backward`, and so would be where autograd calls functions of the script."""
-    owner, name = torch_internals.ENGINE
-    run = getattr(owner, name)
+    run = getattr(*torch_internals.ENGINE)
 
     def run_in_mode(*args: Any, **options: Any) -> Any:
         with mode.again(), mode.observing():
             return run(*args, **options)
 
-    scope.set_attr(owner, name, run_in_mode)
+    scope.set_attr(*torch_internals.ENGINE, run_in_mode)
 
 
 def _place_storages(scope: Scope) -> None:
@@ -99,6 +117,14 @@ def _place_storages(scope: Scope) -> None:
     def to(storage: Any, *, device: Any, non_blocking: bool = False) -> Any:
         return on_gpu(storage) if names_cuda(device) else move(storage, device=device, non_blocking=non_blocking)
 
+    def clone(storage: Any) -> Any:
+        copy = torch.UntypedStorage(storage.size()).copy_(storage, False)
+        place = place_of_storage(storage)
+        if place is not None:
+            note_storage(copy, place)
+        return copy
+
+    scope.set_attr(torch.UntypedStorage, "clone", clone)
     scope.set_attr(torch.UntypedStorage, "device", property(device_of))
     scope.set_attr(torch.UntypedStorage, "to", to)
     scope.set_attr(torch.UntypedStorage, "cuda", lambda storage, *_, **__: on_gpu(storage))
