@@ -6,6 +6,7 @@ their type, whichever is longer, and the time of a launch besides.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -97,10 +98,10 @@ def duration(device: Device, func: Any, args: tuple[Any, ...], options: dict[str
 
 def _bytes(tensor: torch.Tensor) -> int:
     """Of the elements that it has; what it repeats (an expanded dimension) lies in memory once."""
-    try:
-        return min(tensor.numel() * tensor.element_size(), tensor.untyped_storage().nbytes())
-    except (NotImplementedError, RuntimeError):  # a sparse tensor
+    if tensor.layout is not torch.strided:
         return 0
+    sizes = (size for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if stride or not size)
+    return math.prod(sizes) * tensor.element_size()
 
 
 def _peak(device: Device, dtype: torch.dtype) -> float:

@@ -92,7 +92,9 @@ def is_host(tensor: torch.Tensor) -> bool:
 
 
 def _parts(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """The tensors that a sparse one consists of."""
+    """The tensors that one without a storage stands for: a sparse one, or one of `torch.func`."""
+    if torch_internals.is_wrapped(tensor):
+        return [torch_internals.unwrapped(tensor)]
     if tensor.layout is torch.sparse_coo:
         return [tensor._values(), tensor._indices()]
     if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):

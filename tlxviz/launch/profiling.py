@@ -11,12 +11,13 @@ from tlxviz.launch.patching import Scope
 
 def install(scope: Scope) -> None:
     """Put it into force until `scope` ends."""
-    prepare = torch.autograd.profiler.profile.__init__
+    prepare: Any = torch.autograd.profiler.profile.__init__
 
     def __init__(self: Any, enabled: bool = True, **options: Any) -> None:
         if options.get("use_device") == "cuda":
             options["use_device"] = None
-        prepare(self, enabled, **options | {"use_cuda": False})
+        options["use_cuda"] = False
+        prepare(self, enabled, **options)
 
     def nothing(*_error: Any) -> None:
         """Marks ranges for a profiler that is not there."""

@@ -19,8 +19,8 @@ from tlxviz.launch.properties import Properties
 if TYPE_CHECKING:
     from tlxviz.launch.gpu import Gpu
 
-_ARCHITECTURES = "sm_80 sm_86 sm_90 sm_100 sm_120 compute_120"
-"""What torch's own CUDA builds of recent versions are compiled for, nearly."""
+_ARCHITECTURES = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
+"""What torch's own CUDA build of version 2.11 is compiled for."""
 
 
 def not_simulated(name: str) -> TlxvizError:

@@ -48,6 +48,16 @@ def default_contexts() -> Any:
     return torch._GLOBAL_DEVICE_CONTEXT
 
 
+def is_wrapped(tensor: torch.Tensor) -> bool:
+    """Does a transformation of `torch.func` (vmap, grad) stand around it?"""
+    return torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def unwrapped(tensor: torch.Tensor) -> torch.Tensor:
+    """What stands within a transformation."""
+    return torch._C._functorch.get_unwrapped(tensor)
+
+
 def text_of(tensor: torch.Tensor, contents: Any) -> str:
     """What `repr` says of a tensor."""
     return torch._tensor_str._str(tensor, tensor_contents=contents)
