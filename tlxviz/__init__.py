@@ -1,3 +1,4 @@
 """See inside a GPU kernel whose warp groups are programs of their own."""
 
-__version__ = "0.1.0"
+from tlxviz._version import __version__ as __version__
+from tlxviz.embedded.record import record as record

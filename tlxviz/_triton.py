@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import metadata
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from tlxviz._distribution import Distribution, installed, package_folder, some
 from tlxviz._errors import TlxvizError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 INSTALL = 'pip install "tlxviz[fbtriton]"'
+_PLUGIN = "_utlx_autoregister"
+"""The module of triton-utlx that tells triton about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +45,76 @@ class Toolchain:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """The folder `triton/` does not hold what was installed."""
+
+    owner: Distribution
+    """Whose files should be there."""
+    files: list[str]
+    """Those that are missing or others."""
+
+    def __str__(self) -> str:
+        return (
+            f"the folder triton/ in {self.owner.folder} is not what {self.owner.name} {self.owner.version} installed: "
+            f"{len(self.files)} of its {len(self.owner.files)} files are missing or not its own ({some(self.files)}). "
+            "triton and fbtriton share that folder, and installing or removing one damages the other"
+        )
+
+    @property
+    def mend(self) -> str:
+        return f"pip install --force-reinstall --no-deps {self.owner.name}=={self.owner.version}"
+
+
+def owner() -> Distribution | None:
+    """The distribution whose files belong into `triton/`: fbtriton where both are installed, because it has TLX.
+
+    None where there is no wheel's RECORD to go by, as for an installation from source.
+    """
+    package = package_folder("triton")
+    folder = None if package is None else package.parent
+    return installed("fbtriton", "triton", folder) or installed("triton", "triton", folder)
+
+
+def damage(*, hashes: bool = False) -> Damage | None:
+    """What is wrong with the files of `triton/`: by size in some milliseconds, by hash in a second."""
+    found = owner()
+    files = found.damaged(hashes=hashes) if found is not None else []
+    return Damage(found, files) if found is not None and files else None
+
+
 def require() -> None:
-    """Raise where triton or torch is missing, or where triton would interpret kernels instead of compiling them."""
+    """Raise where triton or torch is missing or in pieces, or where triton would interpret kernels."""
+    damaged = damage()
+    if damaged is not None:
+        raise TlxvizError(f"{damaged}. To mend it: {damaged.mend}")
     missing = [name for name in ("triton", "torch") if find_spec(name) is None]
     if missing:
         raise TlxvizError(f"running kernels needs {' and '.join(missing)}, which this Python lacks: {INSTALL}")
-    try:
-        import triton
-    except Exception as error:  # a broken installation fails in any way it likes
-        if interrupted(error):
-            raise KeyboardInterrupt from error
-        raise TlxvizError(f"triton is installed but cannot be imported ({error}). To mend it: {INSTALL}") from error
-    if not hasattr(triton, "jit"):
-        raise TlxvizError(
-            "the folder `triton` of this Python is incomplete: triton and fbtriton share it, and uninstalling one "
-            "breaks the other. To mend it: pip install --force-reinstall --no-deps fbtriton"
-        )
+    register_plugin()
+    for name in ("triton", "torch"):
+        try:
+            import_module(name)
+        except Exception as error:  # a broken installation fails in any way it likes
+            if interrupted(error):
+                raise KeyboardInterrupt from error
+            raise TlxvizError(f"{name} is installed but cannot be imported ({error}). To mend it: {INSTALL}") from error
     from triton import knobs
 
     if knobs.runtime.interpret:
         raise TlxvizError("TRITON_INTERPRET is set: kernels would be interpreted and tlxviz would see none. Unset it")
+
+
+def register_plugin() -> None:
+    """Make triton-utlx known to a triton that is not imported yet.
+
+    It does so itself from a .pth file, which Python reads in site-packages only: not on PYTHONPATH, for one. Without
+    it, no kernel could import `triton.language.extra.tlx`.
+    """
+    if "triton" not in sys.modules and find_spec(_PLUGIN) is not None:
+        plugin = import_module(_PLUGIN)
+        plugin.register()
+        plugin.install_alias_finder()
 
 
 def interrupted(error: BaseException) -> bool:
@@ -82,9 +136,14 @@ def toolchain() -> Toolchain:
     import triton
 
     version = str(triton.__version__)
-    distribution = "fbtriton" if "+fb" in version or _installed("fbtriton") == version.split("+")[0] else "triton"
+    distribution = "fbtriton" if is_fbtriton(version) else "triton"
     plugin = version if distribution == "fbtriton" else _installed("triton-utlx")
     return Toolchain(distribution, version, plugin, _installed("torch"))
+
+
+def is_fbtriton(version: str) -> bool:
+    """Is it fbtriton whose `triton.__version__` this is?"""
+    return "+fb" in version or _installed("fbtriton") == version.split("+")[0]
 
 
 def _installed(distribution: str) -> str:
@@ -132,14 +191,21 @@ def testing_module() -> ModuleType:
     return triton.testing
 
 
-def bypasses() -> Iterator[tuple[Any, str, Any]]:
-    """Object, attribute and value of the settings under which no launch goes past `JITFunction.run` in C."""
+def knobs_of_bypasses() -> Iterator[tuple[dict[str, Any], str]]:
+    """Namespace and name of the settings with which launches go past `JITFunction.run` in C.
+
+    Setting the attribute itself would change the environment, too.
+    """
     from triton import knobs
 
     for group, name in (("nvidia", "use_triton_dispatcher"), ("nvidia", "use_autotune_c_cache")):
         holder = getattr(knobs, group, None)
-        if holder is not None and hasattr(type(holder), name):
-            yield holder, name, False
+        if any(name in vars(each) for each in type(holder).__mro__):
+            yield vars(holder), name
+
+
+def bypasses() -> Iterator[tuple[Any, str, Any]]:
+    """Object, attribute and value by which no tuned launch goes past `JITFunction.run`."""
     if hasattr(autotuner_class(), "_try_fast_path"):
         yield autotuner_class(), "_try_fast_path", lambda *_: None
 
@@ -215,6 +281,12 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "backend") and hasattr(value, "arch"):
         return {"backend": value.backend, "arch": value.arch, "warp_size": value.warp_size}
     return str(value)
+
+
+def bound(jit_function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """All arguments of a call by name, defaults and constexprs included; the kernel has been compiled for them."""
+    binder = next(iter(jit_function.device_caches.values()))[-1]
+    return dict(binder(*args, **options)[0])
 
 
 def argument_names(jit_function: Any) -> list[str]:

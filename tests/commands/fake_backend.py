@@ -17,6 +17,7 @@ class FakeRecorder:
     def __init__(self, options: dict[str, Any], recorded: list[str] | None) -> None:
         self.options, self.recorded = options, recorded
         self.trace = Trace()
+        self.recordings: list[Any] = []
 
     def execute(self, launch: Any) -> None:
         """Takes a recorded launch for a launch; an exception instead of one is raised after it is recorded."""

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tlxviz import __version__
+from tlxviz._version import __version__
 from tlxviz.commands import main
 from tlxviz.commands.interrupts import importing
 
@@ -46,9 +46,9 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "no command given. Commands: run, report."),
+        ([], "no command given. Commands: run, report, doctor."),
         (["rnu"], "'rnu' is not a command. Did you mean 'tlxviz run'?"),
-        (["xyzzy"], "'xyzzy' is not a command. Commands: run, report."),
+        (["xyzzy"], "'xyzzy' is not a command. Commands: run, report, doctor."),
         (["foo.py", "--m", "4"], "'foo.py' is not a command. Did you mean 'tlxviz run foo.py'?"),
         (["foo.tlxtrace"], "'foo.tlxtrace' is not a command. Did you mean 'tlxviz report foo.tlxtrace'?"),
         (["--nonsense"], "Try 'tlxviz --help'."),

@@ -45,7 +45,7 @@ def test_every_figure_has_a_source(name: str) -> None:
     for section, cls in SECTIONS.items():
         for field in fields(cls):
             assert len(device.sources[f"{section}.{field.name}"]) > 10
-            assert type(getattr(getattr(device, section), field.name)).__name__ == field.type
+            assert type(getattr(getattr(device, section), field.name)).__name__ == str(field.type).partition("[")[0]
     assert len(device.sources) == sum(len(fields(cls)) for cls in SECTIONS.values())
 
 
@@ -59,6 +59,8 @@ def test_figures_agree_with_each_other(name: str) -> None:
     assert tensor_core.fp64 < tensor_core.tf32 < tensor_core.fp16 <= tensor_core.fp8
     assert device.memory.l1_latency_cycles < device.memory.l2_latency_cycles < device.memory.dram_latency_cycles
     assert device.tma.l2_latency_cycles < device.tma.dram_latency_cycles
+    assert sum(device.cluster.groups) == limits.sms
+    assert device.memory.shared_latency_cycles < device.cluster.remote_latency_cycles < device.memory.l2_latency_cycles
 
 
 @pytest.mark.parametrize(("name", "tflops", "terabytes"), [("h100", 989, 3.35), ("h200", 989, 4.8)])
@@ -69,6 +71,13 @@ def test_peaks_are_those_of_the_data_sheet(name: str, tflops: float, terabytes: 
     assert 0.8 * terabytes * 1e12 < device.memory.hbm_bytes_per_second < terabytes * 1e12
 
 
+@pytest.mark.parametrize(
+    ("size", "clusters"), [(2, 66), (3, 39), (4, 30), (5, 22), (6, 17), (7, 15), (8, 15), (9, 9), (10, 7), (16, 7)]
+)
+def test_groups_hold_as_many_clusters_as_the_driver_says(size: int, clusters: int) -> None:
+    assert sum(sms // size for sms in load_device("h200").cluster.groups) == clusters
+
+
 @pytest.mark.parametrize("name", known_devices())
 def test_a_device_comes_back_from_a_manifest(name: str) -> None:
     device = load_device(name)
@@ -76,6 +85,9 @@ def test_a_device_comes_back_from_a_manifest(name: str) -> None:
     assert manifest == device.to_manifest()
     manifest["tma"]["from_a_newer_version"] = 1
     assert device_from_manifest(manifest) == replace(device, sources={})
+    del manifest["memory"]["capacity_bytes"], manifest["cuda_name"]  # as older versions wrote it
+    old = device_from_manifest(manifest)
+    assert (old.memory.capacity_bytes, old.cuda_name) == (0, device.title)
 
 
 def test_a_manifest_without_a_device() -> None:
@@ -109,6 +121,16 @@ def edited(folder: Path, pattern: str, replacement: str) -> Callable[[], Device]
         (r"^mufu = \{ value = 16,", "mufu = { value = inf,", ": alu.mufu must be finite and not negative, not inf."),
         (r"^mufu = \{ value = 16,", "mufu = { value = -1,", ": alu.mufu must be finite and not negative, not -1."),
         (r"^sms = \{ value = 132,", "sms = { value = 132.0,", ": limits.sms must be an integer, not 132.0."),
+        (
+            r"^(groups = .*value = )\[18, ",
+            r"\1[1.5, ",
+            ": cluster.groups must be a list of positive integers, not [1.5, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2].",
+        ),
+        (
+            r"^(groups = .*value = )\[.*?\]",
+            r"\g<1>132",
+            ": cluster.groups must be a list of positive integers, not 132.",
+        ),
         (r"^capability = .*$", "capability = 90", ": capability must be two integers, such as [9, 0]."),
         (r"^title = .*$", 'title = ""', ": title must be text that is not empty."),
         (r'^name = "h200"$', 'name = "h20"', ": name is 'h20', but the file is h200.toml."),

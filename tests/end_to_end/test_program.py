@@ -97,7 +97,7 @@ def test_a_hang_is_explained_and_exits_with_1(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "code", "text"),
     [
-        ("clusters.py", 3, "kernel pairs launches clusters of 2 CTAs"),
+        ("clusters.py", 3, "kernel pairs spreads each program over 2 CTAs (num_ctas)"),
         (
             "out_of_bounds.py",
             1,

@@ -42,6 +42,10 @@ GROUPS = [
     (f"ttng.arrive_barrier %bar, 1, %c {{perThread}} : {BAR}", "barrier=%bar pred=%c"),
     (f"ttng.barrier_expect %bar, 16384, %c : {BAR}", "barrier=%bar pred=%c"),
     ("ttng.wait_barrier_named %i, %i : i32, i32", "barrier=%i threads=%i"),
+    ("tlx.named_barrier_wait %i, %i", "barrier=%i threads=%i"),
+    ("tlx.named_barrier_arrive %i, %i", "barrier=%i threads=%i"),
+    (f"tlx.warp_barrier_arrive %bar, 1 : {BAR}", "barrier=%bar"),
+    (f"%0 = tlx.local_alias %tile : {TILE} -> {TILE}", "src=%tile"),
     (
         f"ttng.async_tma_copy_global_to_local %desc[%i, %i] %tile, %bar, %c, %i : {DESC}, {BAR} -> {TILE}",
         "desc=%desc coords=%i,%i dst=%tile barrier=%bar pred=%c multicast=%i",
@@ -87,6 +91,7 @@ ATTRIBUTES = [
     ),
     (f"ttng.init_barrier %bar, 2 : {BAR}", {"count": 2}),
     (f"ttng.arrive_barrier %bar, 3 {{perThread}} : {BAR}", {"count": 3, "perThread": True}),
+    (f"tlx.warp_barrier_arrive %bar, 3 : {BAR}", {"count": 3}),
     (f"ttng.barrier_expect %bar, 16384, %c : {BAR}", {"bytes": 16384}),
     ("ttng.async_tma_store_wait {pendings = 1 : i32}", {"pendings": 1}),
     (f"ttng.async_tma_reduce add, %desc[%i, %i] %tile : {DESC}, {TILE}", {"kind": "add"}),

@@ -176,8 +176,13 @@ def specialized(warps: int) -> str:
 def test_several_warp_specializations_share_the_warps_of_the_largest() -> None:
     program = load_program(module_text(specialized(8) + specialized(1)))
     assert [(agent.name, agent.task, agent.warps) for agent in program.agents] == [
-        ("compute.0", 0, 4),
-        ("compute.1", 1, 8),
-        ("compute.2", 1, 1),
+        ("compute", 0, 4),
+        ("idle.0", 1, 8),
+        ("idle.1", 1, 1),
     ]
     assert program.total_warps == 12
+
+
+def test_a_task_without_a_request_for_registers() -> None:
+    text = specialized(4).replace("(%i)\n", "(%i) attributes {requestedRegisters = array<i32: -1>}\n", 1)
+    assert [agent.registers for agent in load_program(module_text(text)).agents] == [None, None]

@@ -8,6 +8,7 @@ from ir_samples import STAGES, golden, module_text, parsed
 from tlxviz.ir import TtgirError, parse_module
 from tlxviz.ir.location import UNKNOWN, Location
 from tlxviz.ir.operation import Block, Operation
+from tlxviz.ir.sites import kernel_line
 
 LOOP = """\
 %r:2 = scf.for %k = %i to %i step %i iter_args(%a = %f, %b = %x) -> (f32, tensor<128xf32, #blocked>)  : i32 {
@@ -101,6 +102,29 @@ def test_default_region_sees_the_kernel() -> None:
     assert specialize.regions[0].entry.operations[0].operands[0] is one.result
 
 
+RESULTS = """\
+%t:2 = ttg.warp_specialize(%i)
+default {
+  %v = arith.addi %i, %i : i32
+  ttg.warp_yield %v, %stages : i32, STAGES
+}
+partition0(%a: i32) num_warps(1) {
+  ttg.warp_return
+} : (i32) -> (i32, STAGES)
+%u = arith.addi %t#0, %i : i32""".replace("STAGES", STAGES)
+
+
+def test_tasks_have_the_results_that_the_default_task_yields() -> None:
+    specialize, after, _ = body(RESULTS)
+    assert [value.name for value in specialize.results] == ["%t#0", "%t#1"]
+    assert [value.name for value in specialize.regions[0].entry.yielded] == ["%v", "%stages"]
+    assert after.operands[0] is specialize.results[0]
+    with pytest.raises(TtgirError, match=r"expected 2 operands of the default task's ttg.warp_yield, found 1"):
+        parsed(RESULTS.replace("%v, %stages : i32, " + STAGES, "%v : i32"))
+    with pytest.raises(TtgirError, match="expected 2 results, found 1"):
+        parsed(RESULTS.replace("%t:2", "%t").replace("%t#0", "%t"))
+
+
 def test_values_of_a_region_end_with_it() -> None:
     with pytest.raises(TtgirError, match="undefined value `%s`"):
         parsed(LOOP + "\n%u = arith.addf %s, %f : f32")
@@ -189,5 +213,15 @@ def test_locations(printed: str, expected: Location) -> None:
 def test_outermost_place_is_the_kernels_own() -> None:
     module = parse_module(golden("plain"))
     reduce = next(found for found in module.walk() if found.name == "tt.reduce")
-    assert reduce.location.outermost.file == "pipelines.py"
+    assert kernel_line(reduce.location).file == "pipelines.py"
     assert "standard.py" in reduce.location.file
+
+
+def test_the_heading_of_the_kernel_calls_nothing() -> None:
+    heading = Location("k.py", 3, 1)
+    task = Location("k.py", 20, 5, caller=heading)
+    helper = Location("lib.py", 9, 9, caller=Location("k.py", 21, 5, caller=heading))
+    assert kernel_line(task, heading).line == 20
+    assert kernel_line(helper, heading).line == 21
+    assert kernel_line(task).line == 3
+    assert kernel_line(heading, heading) == heading

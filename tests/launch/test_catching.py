@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -341,3 +342,18 @@ def test_names_of_parameters_in_ttgir():
     assert parameter_names("tt.func public @k() {\n%a: i32\n") == []
     with pytest.raises(TlxvizError, match="no public function"):
         parameter_names("module {}")
+
+
+def test_launches_in_c_are_caught_too(run: Runner, monkeypatch: pytest.MonkeyPatch):
+    for name in ("TRITON_USE_C_DISPATCHER", "TRITON_AUTOTUNE_USE_C_CACHE", "TRITON_ENABLE_C_CACHE"):
+        monkeypatch.setenv(name, "1")
+    body = """
+        tuned = triton.autotune([triton.Config({"BLOCK": block}) for block in (64, 128)], key=["n"])(add)
+        for n in (1000, 1000, 999):
+            add[(4,)](x, y, out, n, BLOCK=256)
+            tuned[(16,)](x, y, out, n)
+            tuned[lambda meta: (16,)](x, y, out, n)
+    """
+    done = run(body)
+    assert done.log.executed == {"add": 9}
+    assert os.environ["TRITON_USE_C_DISPATCHER"] == "1"

@@ -15,6 +15,9 @@ from functools import cache, wraps
 from types import FrameType
 from typing import Any
 
+import pytest
+
+from tlxviz import _triton
 from tlxviz.devices.file import load_device
 from tlxviz.devices.model import Device
 from tlxviz.ir.operation import Block
@@ -54,7 +57,7 @@ def h200() -> Device:
 
 def execute(launch: Launch, *, values: bool = True, ctas: Sequence[int] | None = None, cycle_limit: int = 10**8) -> Run:
     """Executes a launch; raises what the simulator raises."""
-    recorder = SimulatedRecorder(h200(), Recording(ctas=ctas), values=values, cycle_limit=cycle_limit)
+    recorder = SimulatedRecorder(h200(), Recording(ctas=ctas or (0,)), values=values, cycle_limit=cycle_limit)
     with _watching() as lines:
         try:
             recorder.execute(launch)
@@ -155,8 +158,23 @@ def run_ttgir(
     return execute(ttgir_launch(text, *args, grid=grid, warps=warps), values=values)
 
 
-def executes(*operations: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Says of a test that it executes operations; it fails if it does not."""
+def fbtriton_only(lack: str) -> pytest.MarkDecorator:
+    """Skips a test where triton-utlx compiles, because of what that lacks."""
+    fbtriton = _triton.toolchain().distribution == "fbtriton"
+    return pytest.mark.skipif(not fbtriton, reason=f"triton-utlx: {lack}")
+
+
+def executes(
+    *operations: str, utlx: Sequence[str] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Says of a test that it executes operations; it fails if it does not.
+
+    Args:
+        operations: Their names.
+        utlx: The names where triton-utlx compiles, if that makes others of the kernel.
+    """
+    if utlx is not None and _triton.toolchain().distribution != "fbtriton":
+        operations = tuple(utlx)
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @wraps(test)

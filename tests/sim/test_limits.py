@@ -155,12 +155,42 @@ def test_an_empty_grid_runs_nothing():
     assert recorder.trace.launches == []
 
 
-def test_clusters():
-    launch = nothing()
-    text = launch.ttgir.replace("ttg.target", '"ttg.cluster-dim-x" = 2 : i32, "ttg.target"').replace('""', '"')
-    text = text.replace('"ttg.target"', "ttg.target")
-    assert refused(replace(launch, ttgir=text), UnsupportedOperation) == (
-        "kernel nothing launches clusters of 2 CTAs, which this version does not simulate: set the cluster size to 1"
+def clusters(grid: tuple[int, int, int], attributes: str) -> Launch:
+    launch = nothing(grid)
+    return replace(launch, ttgir=launch.ttgir.replace("ttg.target", f"{attributes}, ttg.target"))
+
+
+def test_a_grid_that_clusters_do_not_divide():
+    launch = clusters((6, 3, 1), '"ttg.cluster-dim-x" = 3 : i32, "ttg.cluster-dim-y" = 2 : i32')
+    assert refused(launch, InvalidGridError) == (
+        "kernel nothing has grid (6, 3, 1) and clusters of (3, 2, 1): y must be a multiple of 2"
+    )
+    assert execute(replace(launch, grid=(6, 4, 1))).trace.statistics["ctas_simulated"] == 24
+
+
+def test_too_large_clusters():
+    assert refused(clusters((9, 1, 1), '"ttg.cluster-dim-x" = 9 : i32')) == (
+        "kernel nothing launches clusters of 9 CTAs and NVIDIA H200 SXM takes 8, unless a kernel is marked for larger "
+        "ones, which Triton does not do: make ctas_per_cga smaller"
+    )
+    assert execute(clusters((8, 1, 1), '"ttg.cluster-dim-x" = 8 : i32')).trace.statistics["ctas_simulated"] == 8
+
+
+def test_clusters_of_which_not_as_many_fit_as_sms():
+    """15 clusters of 8 CTAs and 30 of 4 run at a time on an H200, though it has 132 SMs."""
+    launch = clusters((16 * 8, 1, 1), '"ttg.cluster-dim-x" = 8 : i32')
+    launch.metadata["shared"] = LIMITS.shared_memory_per_block
+    assert execute(launch).trace.statistics["waves"] == 2
+    assert execute(replace(launch, grid=(15 * 8, 1, 1))).trace.statistics["waves"] == 1
+    launch = clusters((30 * 4, 1, 1), '"ttg.cluster-dim-x" = 4 : i32')
+    launch.metadata["shared"] = LIMITS.shared_memory_per_block
+    assert execute(launch).trace.statistics["waves"] == 1
+
+
+def test_programs_of_several_ctas():
+    assert refused(clusters((1, 1, 1), '"ttg.num-ctas" = 2 : i32'), UnsupportedOperation) == (
+        "kernel nothing spreads each program over 2 CTAs (num_ctas), which this version does not simulate: "
+        "use num_ctas=1, or clusters of programs (ctas_per_cga)"
     )
 
 

@@ -80,7 +80,7 @@ def unequal(x_ptr, y_ptr, STEPS: tl.constexpr):
             tl.store(y_ptr + 1, at)
         with tlx.async_task(num_warps=4):
             tl.store(y_ptr + 2, 1)
-    tlx.fence("gpu")
+    tlx.fence("async_shared")
     tl.store(y_ptr + 3, 1)
 
 

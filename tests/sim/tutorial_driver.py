@@ -1,4 +1,4 @@
-"""Runs one kernel of the wheel's TLX tutorials and compares it with torch: `tutorial_driver.py FILE CASE JSON`.
+"""Runs one kernel of the installed TLX tutorials and compares it with torch: `tutorial_driver.py FILE CASE JSON`.
 
 Executed by tlxviz, so that the tutorial is imported where the stand-in for CUDA is in force.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,19 @@ import triton
 TOLERANCE = 1e-3
 
 
-def tutorial(name: str) -> Any:
-    """A tutorial as a module, whatever its file is called."""
+def folder() -> Path:
+    """Where the installed TLX has its tutorials: fbtriton's inside triton, triton-utlx's in a package beside it."""
     import triton.language.extra.tlx as tlx
 
-    path = Path(tlx.__file__).parent / "tutorials" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name.replace("-", "_"), path)
+    beside = importlib.util.find_spec("tlx")
+    places = [tlx.__file__, *([beside.origin] if beside is not None else [])]
+    return next(path for place in places if (path := Path(str(place)).parent / "tutorials").is_dir())
+
+
+def tutorial(name: str) -> Any:
+    """A tutorial as a module, whatever its file is called; `name` may have a folder."""
+    path = folder() / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -50,6 +58,8 @@ def gemm(module: Any, options: dict[str, Any]) -> None:
     b = torch.randn((k, n), device="cuda", dtype=torch.float16)
     left = a.t().contiguous().t() if "a" in columns else a
     right = b.t().contiguous().t() if "b" in columns else b
+    if "ctas_per_cga" in options:
+        options["ctas_per_cga"] = tuple(options["ctas_per_cga"])
     arguments = (options,) if options else ()
     compare(call(left, right, *arguments), a.float() @ b.float())
 
@@ -72,11 +82,55 @@ def add2(module: Any, options: dict[str, Any]) -> None:
         compare(second, a + b)
 
 
+def layernorm(module: Any, options: dict[str, Any]) -> None:
+    """The tutorials' own calls measure which of many configurations is fastest; this is one of them."""
+    m, n = options["sizes"]
+    rows, ctas = options["rows"], options["ctas"]
+    x, w, b = (torch.randn(*size, device="cuda", dtype=torch.float16) for size in ((m, n), (n,), (n,)))
+    y = torch.empty_like(x)
+    mean, rstd = torch.empty(m, device="cuda"), torch.empty(m, device="cuda")
+    columns = triton.next_power_of_2(n // ctas)
+    masks = {"SHOULD_MASK_ROW": m % rows != 0, "SHOULD_MASK_COL": n % columns != 0}
+    blocks = {"BLOCK_SIZE_M": rows, "BLOCK_SIZE_N": columns, "num_reduction_ctas": ctas, "num_warps": 8}
+    kernel = getattr(module, options["kernel"])
+    grid = (min(triton.cdiv(m, rows), options["clusters"]), ctas)
+    kernel.fn[grid](x, y, w, b, mean, rstd, x.stride(0), m, n, 1e-5, **blocks, **masks, ctas_per_cga=(1, ctas, 1))
+    compare(y, torch.nn.functional.layer_norm(x.float(), (n,), w.float(), b.float(), 1e-5))
+    compare(mean + 1, x.float().mean(1) + 1)  # the means themselves are nearly 0
+    compare(rstd, (x.float().var(1, correction=0) + 1e-5).rsqrt())
+
+
+def broadcast_attention(module: Any, options: dict[str, Any]) -> None:
+    """Attention of candidates over the keys of their users; a candidate's rows have to fill blocks of 32."""
+    candidates, seeds, heads, dim, length = options["sizes"]
+    *tensors, index, grid = module.create_inputs(candidates, seeds, heads, dim, length, cand_to_user_ratio=2)
+    sizes = (seeds, heads, dim, length)
+    got = module.ikbo_fa(*tensors, index, grid, *sizes)
+    compare(got, module.fa_reference(*(each.float() for each in tensors), index, *sizes))
+
+
+def broadcast_embedding(module: Any, options: dict[str, Any]) -> None:
+    *tensors, index = module.create_inputs(*options["sizes"], cand_to_user_ratio=2)
+    got = module.ikbo_lce(*tensors, index)
+    compare(got, module.lce_reference(*(each.float() for each in tensors), index))
+
+
+CASES = {
+    "gemm": gemm,
+    "attention": attention,
+    "add2": add2,
+    "broadcast_attention": broadcast_attention,
+    "broadcast_embedding": broadcast_embedding,
+    "layernorm": layernorm,
+}
+
+
 def main(name: str, case: str, options: str) -> None:
+    random.seed(0)
     torch.manual_seed(0)
     module = tutorial(name)
     triton.set_allocator(allocate)
-    {"gemm": gemm, "attention": attention, "add2": add2}[case](module, json.loads(options))
+    CASES[case](module, json.loads(options))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ class Arrival:
     line: int
     text: str
     """The source line; empty where the source is not at hand."""
+    cta: int | None = None
+    """Number of the CTA that it came from; None where the recorder does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,20 @@ class Arriver:
     line: int
     text: str
     ended: bool
-    """The warp group has ended: it will never arrive again."""
+    """The warp group has ended, in all CTAs of the cluster: it will never arrive again."""
+    remote: bool = False
+    """It can arrive on barriers of other CTAs of the cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A CTA whose warps have not all arrived at the barrier of its cluster."""
+
+    cta: int
+    pending: int
+    """Warps that have not."""
+    count: int
+    """Warps that have to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +77,10 @@ class Waiter:
     """Iteration of the innermost loop; None outside one."""
     arrivers: tuple[Arriver, ...] | None
     """Every place of the kernel that arrives on this barrier; None where the recorder did not look."""
+    cta: int | None = None
+    """Number of the CTA of the warp group; None where the recorder does not say."""
+    absent: tuple[Absent, ...] = ()
+    """At the barrier of a cluster: the CTAs whose warps have not all arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +89,9 @@ class Hang:
     cta: int | None
     waiters: tuple[Waiter, ...]
     ended: tuple[str, ...]
-    """Warp groups that have run to their end."""
+    """Warp groups that have run to their end; in a cluster, each with its CTA."""
+    cluster: tuple[int, ...] = ()
+    """The CTAs of the cluster that hangs, by rank; empty for a kernel without clusters."""
 
 
 def hang_of(launch: LaunchTrace) -> Hang | None:
@@ -84,6 +105,7 @@ def hang_of(launch: LaunchTrace) -> Hang | None:
         cta=_number(facts, "cta"),
         waiters=tuple(_waiter(launch, each, arrivers) for each in facts.get("waiters", ())),
         ended=tuple(str(name) for name in facts.get("ended", ())),
+        cluster=tuple(int(number) for number in facts.get("cluster", ())),
     )
 
 
@@ -123,12 +145,15 @@ def _waiter(launch: LaunchTrace, facts: Mapping[str, Any], arrivers: list[Arrive
         arrivers=None
         if arrivers is None
         else tuple(each for each in arrivers if each.variable == variable and each.slot in (None, slot)),
+        cta=_number(facts, "cta"),
+        absent=tuple(Absent(int(e["cta"]), int(e["pending"]), int(e["count"])) for e in facts.get("absent", ())),
     )
 
 
 def _arrival(launch: LaunchTrace, facts: Mapping[str, Any]) -> Arrival:
     file, line = _text(facts, "file"), _number(facts, "line") or 0
-    return Arrival(_text(facts, "agent"), _number(facts, "cycle"), file, line, source_line(launch, file, line))
+    text = source_line(launch, file, line)
+    return Arrival(_text(facts, "agent"), _number(facts, "cycle"), file, line, text, _number(facts, "cta"))
 
 
 def _arriver(launch: LaunchTrace, facts: Mapping[str, Any]) -> Arriver:
@@ -141,6 +166,7 @@ def _arriver(launch: LaunchTrace, facts: Mapping[str, Any]) -> Arriver:
         line=line,
         text=source_line(launch, file, line),
         ended=bool(facts.get("ended", False)),
+        remote=bool(facts.get("remote", False)),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from tlxviz.devices.model import Device
     from tlxviz.launch.model import Executed, Launch, LaunchLog
+    from tlxviz.sim.recording import Recording
     from tlxviz.trace.model import Trace
 
 
@@ -17,6 +18,9 @@ class Recorder(Protocol):
 
     A launch that hangs, or that Ctrl-C cuts short, is in `trace` before the exception leaves `execute`.
     """
+
+    recordings: list[Recording]
+    """What is kept of the launches, and for whom."""
 
     @property
     def trace(self) -> Trace: ...

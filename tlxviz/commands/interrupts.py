@@ -1,4 +1,4 @@
-"""Ctrl-C while modules are imported."""
+"""Signals that end the program: Ctrl-C while modules are imported, and a request to terminate."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 
 @contextmanager
@@ -39,3 +40,34 @@ def importing() -> Generator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
     if pressed:
         raise KeyboardInterrupt
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was told to end by a signal other than Ctrl-C's."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.exit_code = 128 + number
+
+
+@contextmanager
+def terminations() -> Generator[None]:
+    """A block that SIGTERM and SIGHUP end as Ctrl-C does, so that what was recorded is kept.
+
+    A script that handles them itself goes on doing so.
+    """
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        raise Terminated(number)
+
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            if signal.getsignal(number) is handler:
+                signal.signal(number, old)

@@ -12,10 +12,11 @@ from tlxviz.commands import streams
 from tlxviz.commands.backend import Backend, SimulatorBackend
 from tlxviz.commands.base import named
 from tlxviz.commands.choices import KernelFilter, parse_ctas, parse_launches, simulated_device
-from tlxviz.commands.interrupts import importing
+from tlxviz.commands.interrupts import Terminated, importing, terminations
 from tlxviz.commands.output import SUFFIX, Output, check_script
 from tlxviz.commands.progress import LaunchProgress
 from tlxviz.commands.remarks import nothing_recorded, remarks
+from tlxviz.embedded.record import hosting
 
 if TYPE_CHECKING:
     from tlxviz.trace.model import Trace
@@ -95,14 +96,15 @@ class RunCommand:
                     progress=progress,
                 )
             try:
-                status = backend.run_script(
-                    target,
-                    arguments.arguments,
-                    device,
-                    recorder.execute,
-                    log,
-                    first_config=arguments.first_config,
-                )
+                with hosting(recorder), terminations():
+                    status = backend.run_script(
+                        target,
+                        arguments.arguments,
+                        device,
+                        recorder.execute,
+                        log,
+                        first_config=arguments.first_config,
+                    )
             except BaseException as error:  # also for a fault of ours, what was recorded is kept
                 stopped = error
         streams.flush()
@@ -115,8 +117,9 @@ class RunCommand:
             _keep(trace, output, arguments)
         if isinstance(stopped, KeyboardInterrupt):
             kept = "what was recorded until then is kept" if trace.launches else "nothing was recorded"
-            streams.fail(f"interrupted; {kept}")
-            return int(ExitCode.INTERRUPTED)
+            terminated = isinstance(stopped, Terminated)
+            streams.fail(f"{'terminated' if terminated else 'interrupted'}; {kept}")
+            return stopped.exit_code if terminated else int(ExitCode.INTERRUPTED)
         if stopped is not None:
             raise stopped
         if any(launch.hang is not None for launch in trace.launches):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tlxviz._errors import TlxvizError, UsageError
-from tlxviz.devices.model import Alu, Clock, Device, LaunchCosts, Limits, Memory, Sync, TensorCore, Tma
+from tlxviz.devices.model import Alu, Clock, ClusterCosts, Device, LaunchCosts, Limits, Memory, Sync, TensorCore, Tma
 
 FOLDER = Path(__file__).parent
 
@@ -22,6 +22,7 @@ SECTIONS: dict[str, type] = {
     "tma": Tma,
     "memory": Memory,
     "sync": Sync,
+    "cluster": ClusterCosts,
     "alu": Alu,
     "launch": LaunchCosts,
 }
@@ -51,6 +52,8 @@ UNITS: dict[str, str] = {
     "memory.l2_bytes_per_cycle": "bytes/cycle",
     "memory.load_bytes_per_cycle": "bytes/cycle",
     "memory.shared_bytes_per_cycle": "bytes/cycle",
+    "cluster.groups": "SMs",
+    "cluster.copy_bytes_per_cycle": "bytes/cycle",
     "alu.schedulers": "schedulers",
     **{f"alu.{name}": "results/cycle/SM" for name in ("fp32", "fp16", "fp64", "int32", "mufu", "convert")},
     "launch.kernel_ns": "ns",
@@ -101,7 +104,7 @@ def read_device(path: Path) -> Device:
             raise DeviceFileError(f"{path}: {section} must be a table.")
         figures = cast("dict[str, object]", table)
         _same_names(f"{path}: section {section}", figures, [field.name for field in fields(cls)])
-        values: dict[str, float] = {}
+        values: dict[str, float | tuple[int, ...]] = {}
         for field in fields(cls):
             figure = f"{section}.{field.name}"
             values[field.name], sources[figure] = _figure(f"{path}: {figure}", figure, figures[field.name], field.type)
@@ -126,7 +129,7 @@ def device_from_manifest(data: Mapping[str, Any]) -> Device:
         sections = {
             section: cls(
                 **{
-                    field.name: data[section][field.name]
+                    field.name: _frozen(data[section][field.name])
                     for field in fields(cls)
                     if field.name in data[section] or field.default is MISSING
                 }
@@ -148,6 +151,10 @@ def device_from_manifest(data: Mapping[str, Any]) -> Device:
         ) from error
 
 
+def _frozen(value: object) -> object:
+    return tuple(cast("list[object]", value)) if isinstance(value, list) else value
+
+
 def _same_names(where: str, found: Mapping[str, object], expected: Iterable[str]) -> None:
     expected = list(expected)
     missing = [name for name in expected if name not in found]
@@ -165,7 +172,7 @@ def _is_capability(value: object) -> bool:
     return len(numbers) == 2 and all(type(number) is int for number in numbers)
 
 
-def _figure(where: str, figure: str, entry: object, kind: object) -> tuple[float, str]:
+def _figure(where: str, figure: str, entry: object, kind: object) -> tuple[float | tuple[int, ...], str]:
     """Value and source of one entry such as `{ value = 48, unit = "cycles", source = "..." }`."""
     if not isinstance(entry, dict):
         raise DeviceFileError(f"{where} must be a table of value, unit and source.")
@@ -179,6 +186,12 @@ def _figure(where: str, figure: str, entry: object, kind: object) -> tuple[float
         raise DeviceFileError(f"{where} has no source.")
     value = table["value"]
     # Annotations are text here: `from __future__ import annotations` in the model.
+    if kind == "tuple[int, ...]":
+        if not isinstance(value, list) or not all(
+            type(each) is int and each > 0 for each in cast("list[object]", value)
+        ):
+            raise DeviceFileError(f"{where} must be a list of positive integers, not {value!r}.")
+        return tuple(cast("list[int]", value)), source
     whole = kind == "int"
     if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
         raise DeviceFileError(f"{where} must be {'an integer' if whole else 'a number'}, not {value!r}.")

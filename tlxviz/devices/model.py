@@ -117,6 +117,28 @@ class Sync:
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterCosts:
+    """Clusters of CTAs and their distributed shared memory."""
+
+    groups: tuple[int, ...]
+    """SMs that one cluster can be spread over, group by group; in sum all SMs."""
+    release_cycles: float
+    """What an arrival at a cluster barrier costs that makes earlier writes visible, beyond one that does not."""
+    barrier_cycles: float
+    """From the last arrival at a cluster barrier to the first instruction of a waiter."""
+    remote_arrive_cycles: float
+    """From the issue of an arrival on the mbarrier of another CTA to the arrival."""
+    remote_latency_cycles: float
+    """A load from the shared memory of another CTA; also taken for what a store needs to get there."""
+    copy_latency_cycles: float
+    """From a copy's issue to the barrier's completion in the other CTA, for a few bytes."""
+    copy_bytes_per_cycle: float
+    """What one SM copies into the shared memory of others."""
+    multicast_cycles: float
+    """What a TMA load to several CTAs takes longer than one to a single CTA."""
+
+
+@dataclass(frozen=True, slots=True)
 class Alu:
     """Results per cycle and SM; `schedulers` warps issue one instruction each per cycle."""
 
@@ -160,6 +182,7 @@ class Device:
     tma: Tma
     memory: Memory
     sync: Sync
+    cluster: ClusterCosts
     alu: Alu
     launch: LaunchCosts
     sources: dict[str, str]
@@ -169,6 +192,7 @@ class Device:
         """Plain data for a trace's manifest: every figure without the sources."""
         data = asdict(self)
         del data["sources"]
-        # A list, as JSON gives it back.
+        # Lists, as JSON gives them back.
         data["capability"] = list(self.capability)
+        data["cluster"]["groups"] = list(self.cluster.groups)
         return data

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tlxviz.ir.aliases import make_views
+from tlxviz.ir.generated import generated_names
 from tlxviz.ir.location import UNKNOWN, Location
 from tlxviz.ir.operation import Module, Operation, Region, Value
 from tlxviz.ir.parser import parse_module
@@ -26,7 +28,8 @@ def load_program(text: str, source: str = "<ttgir>") -> Program:
 
 
 def build_program(module: Module) -> Program:
-    """What the module's kernel is made of."""
+    """What the module's kernel is made of. Aliases of shared memory become views in the module."""
+    make_views(module)
     return _Builder(module).build()
 
 
@@ -59,6 +62,7 @@ class _Builder:
             num_warps=agents[0].warps,
             total_warps=self._total_warps(agents[0].warps),
             cluster=self._cluster(),
+            ctas_of_program=int(self._module.attributes.get("ttg.num-ctas", 1)),
         )
         self._add_memory(program)
         self._add_roots(program)
@@ -74,7 +78,8 @@ class _Builder:
             if operation.name == "ttg.warp_specialize":
                 registers = operation.attributes.get("requestedRegisters", [])
                 for task, region in enumerate(operation.regions[1:], 1):
-                    asked = registers[task - 1] if task <= len(registers) else None
+                    # -1: a task of a loop that the compiler divided, which takes what is left
+                    asked = registers[task - 1] if task <= len(registers) and registers[task - 1] > 0 else None
                     tasks.append((region, task, asked, region.attributes["num_warps"]))
         roles = [infer_role(list(_own(default))) if tasks else Role.COMPUTE]
         roles += [infer_role(list(region.walk())) for region, *_ in tasks]
@@ -82,7 +87,7 @@ class _Builder:
         warps = int(self._module.attributes.get("ttg.num-warps", _WARPS_OF_A_GROUP))
         agents = [Agent(0, names[0], roles[0], 0, warps, None, default, kernel_line(self._kernel.location))]
         for index, (region, task, asked, partition_warps) in enumerate(tasks, 1):
-            place = _first_place(region)
+            place = _first_place(region, self._kernel.location)
             agents.append(Agent(index, names[index], roles[index], task, partition_warps, asked, region, place))
         return agents
 
@@ -109,10 +114,12 @@ class _Builder:
     def _add_memory(self, program: Program) -> None:
         allocations = list(self._made(ALLOCATIONS, MemDescType))
         arguments = [(v, v.type) for v in self._kernel.regions[0].entry.arguments if isinstance(v.type, TensorDescType)]
-        made = [(value, type_) for _, value, type_ in self._made(DESCRIPTOR_MAKERS, TensorDescType)]
-        descriptors = [*arguments, *made]
+        built = [(value, type_) for _, value, type_ in self._made(DESCRIPTOR_MAKERS, TensorDescType)]
+        descriptors = [*arguments, *built]
         values = [value for _, value, _ in allocations]
-        names = unique_names([_variable(value) for value in [*values, *(value for value, _ in descriptors)]])
+        generated = generated_names(self._operations, self._origins, _variable)
+        made = [*values, *(value for value, _ in descriptors)]
+        names = unique_names([generated.get(value) or _variable(value) for value in made])
         barriers = self._barrier_values()
         counts = self._counts()
         indexed = self._indexed()
@@ -212,7 +219,7 @@ class _Builder:
                 kind=form.kind,
                 agent=placed.agent,
                 operation=placed.operation,
-                location=kernel_line(placed.operation.location),
+                location=kernel_line(placed.operation.location, self._kernel.location),
                 variable=site_variable(placed.operation, form, name_of),
                 bytes=site_bytes(placed.operation, form),
             )
@@ -257,10 +264,10 @@ def _own(region: Region) -> Iterator[Operation]:
                 yield from _own(nested)
 
 
-def _first_place(region: Region) -> Location:
-    """The first place in the kernel's source that the region's operations name."""
+def _first_place(region: Region, function: Location) -> Location:
+    """The first place in the kernel's source that the region's operations name; `function` is its heading."""
     for operation in region.walk():
-        place = kernel_line(operation.location)
+        place = kernel_line(operation.location, function)
         if place.file:
             return place
     return UNKNOWN

@@ -17,14 +17,6 @@ class Location:
     caller: Location | None = None
     """For inlined code: where it was called from."""
 
-    @property
-    def outermost(self) -> Location:
-        """The place in the kernel itself, outside every helper that was inlined."""
-        place = self
-        while place.caller is not None:
-            place = place.caller
-        return place
-
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" if self.file else "unknown"
 

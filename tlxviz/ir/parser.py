@@ -92,6 +92,8 @@ class _Parser:
         self._frames: list[_Frame] = []
         self._waiting: Operation | None = None
         """A `ttg.warp_specialize` whose next region, or end, must follow."""
+        self._waiting_names: list[str] = []
+        """Names of its results, whose types stand at its end."""
         self._closed = False
 
     def parse(self) -> Module:
@@ -145,11 +147,12 @@ class _Parser:
         if not self._frames or self._frames[-1].block is None:
             raise Mismatch("expected `module` or `tt.func`", 0)
         text, location = self._take_location(line)
-        if "ttg.warp_specialize" in text and text.startswith("ttg.warp_specialize"):
-            operation = self._heads.warp_specialize(Cursor(text, len("ttg.warp_specialize")))
+        if "ttg.warp_specialize" in text and (head := HEAD.match(text)) and head[3] == "ttg.warp_specialize":
+            operation = self._heads.warp_specialize(Cursor(text, head.end()))
             operation.line = number
             self._append(operation)
             self._waiting = operation
+            self._waiting_names = result_names(head[1])
         else:
             self._append(self._statements.read(text, number, location))
 
@@ -326,9 +329,12 @@ class _Parser:
         signature = self._reader.signature(rest[1:].strip())
         if len(signature.inputs) != len(operation.operands):
             raise Mismatch(f"expected {len(operation.operands)} types", 1)
-        if signature.outputs:
-            raise Mismatch("expected `-> ()`: results of ttg.warp_specialize are not supported", 1)
+        results = signature.outputs or ()
+        yielded = len(operation.regions[0].blocks[-1].yielded)
+        if yielded != len(results):
+            raise Mismatch(f"expected {len(results)} operands of the default task's ttg.warp_yield, found {yielded}", 1)
         operation.location = location
+        make_results(operation, self._waiting_names, results, self._scope)
 
     def _end(self, frame: _Frame, rest: str, location: Location) -> None:
         operation = frame.operation

@@ -18,6 +18,7 @@ class Role(StrEnum):
     EPILOGUE = "epilogue"
     STORE = "store"
     COMPUTE = "compute"
+    IDLE = "idle"
 
 
 class SiteKind(StrEnum):
@@ -127,6 +128,9 @@ class Program:
     total_warps: int
     """Warps of all tasks together: what a launch allocates."""
     cluster: tuple[int, int, int]
+    """CTAs of a cluster along the axes of the grid."""
+    ctas_of_program: int
+    """CTAs that one program is spread over: Triton's `num_ctas`."""
     roots: dict[Value, BarrierArray | Buffer | Descriptor] = field(
         default_factory=dict[Value, BarrierArray | Buffer | Descriptor]
     )

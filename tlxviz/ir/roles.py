@@ -28,6 +28,8 @@ _STORES = (
     "tt.store",
     "tt.atomic_rmw",
 )
+_NOTHING = ("ttg.warp_return", "arith.constant")
+"""What a task consists of for which a loop that the compiler divided had no work."""
 _REGISTER_WORK = ("ttng.tmem_load", "ttg.local_store", "ttg.local_alloc", "arith.truncf", "ttg.convert_layout")
 
 
@@ -38,6 +40,8 @@ def infer_role(operations: Iterable[Operation]) -> Role:
     def any_of(names: Sequence[str]) -> bool:
         return any(count[name] for name in names)
 
+    if not count.keys() - set(_NOTHING):
+        return Role.IDLE
     exponentials = any_of(_EXPONENTIALS) or any("ex2.approx" in text for text in _assembly(operations))
     match any_of(_MMAS), exponentials, any_of(_LOADS), any_of(_STORES):
         case True, True, _, _:

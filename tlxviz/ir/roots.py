@@ -70,6 +70,8 @@ class Origins:
                 return [_yielded(operation, region, value.index) for region in range(len(operation.regions))]
             case "scf.while":
                 return (_yielded(operation, 0, value.index + 1),)
+            case "ttg.warp_specialize":
+                return (_yielded(operation, 0, value.index),)
             case "arith.select":
                 return operation.operands[1:]
             case "ttng.warp_group_dot_wait":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tlxviz.ir.location import Location
+from tlxviz.ir.location import UNKNOWN, Location
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import SiteKind
 from tlxviz.ir.types import bytes_of
@@ -24,6 +24,7 @@ class SiteForm(NamedTuple):
 SITES: dict[str, SiteForm] = {
     "ttng.wait_barrier": SiteForm(SiteKind.WAIT, "barrier"),
     "ttng.arrive_barrier": SiteForm(SiteKind.ARRIVE, "barrier"),
+    "tlx.warp_barrier_arrive": SiteForm(SiteKind.ARRIVE, "barrier"),
     "ttng.async_copy_mbarrier_arrive": SiteForm(SiteKind.ARRIVE, "barrier"),
     "ttng.barrier_expect": SiteForm(SiteKind.EXPECT, "barrier"),
     "ttng.async_tma_copy_global_to_local": SiteForm(SiteKind.TMA_LOAD, "dst", "dst"),
@@ -46,8 +47,11 @@ SITES: dict[str, SiteForm] = {
     "ttng.fence_mbarrier_init_release_cluster": SiteForm(SiteKind.FENCE),
     "ttng.wait_barrier_named": SiteForm(SiteKind.NAMED_WAIT),
     "ttng.arrive_barrier_named": SiteForm(SiteKind.NAMED_ARRIVE),
+    "tlx.named_barrier_wait": SiteForm(SiteKind.NAMED_WAIT),
+    "tlx.named_barrier_arrive": SiteForm(SiteKind.NAMED_ARRIVE),
     "ttg.async_copy_global_to_local": SiteForm(SiteKind.ASYNC_COPY, "dst", "dst"),
     "ttg.async_remote_shmem_store": SiteForm(SiteKind.ASYNC_COPY, "dst", "dst"),
+    "ttg.remote_shmem_store": SiteForm(SiteKind.ASYNC_COPY, "dst", "dst"),
     "ttg.async_remote_shmem_copy": SiteForm(SiteKind.ASYNC_COPY, "dst", "dst"),
     "ttg.async_wait": SiteForm(SiteKind.ASYNC_COPY_WAIT),
     "ttng.cluster_arrive": SiteForm(SiteKind.CLUSTER_ARRIVE),
@@ -82,11 +86,15 @@ def constant_int(value: Value | None) -> int | None:
     return found if isinstance(found, int) else None
 
 
-def kernel_line(location: Location) -> Location:
-    """The place in the kernel's own source: the outermost place of the call chain that names a file."""
+def kernel_line(location: Location, function: Location = UNKNOWN) -> Location:
+    """The place in the kernel's own source: the outermost place of the call chain that names a file.
+
+    Gluon says of what a task calls that the kernel's heading calls it, which tells nothing: `function` is the place of
+    the heading, and is no call.
+    """
     place = found = location
     while place.caller is not None:
         place = place.caller
-        if place.file:
+        if place.file and place != function:
             found = place
     return found

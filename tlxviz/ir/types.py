@@ -77,7 +77,7 @@ class MemDescType:
     element: Type
     encoding: Encoding | None = None
     space: str = "shared_memory"
-    """`shared_memory` or `tensor_memory`."""
+    """`shared_memory`, `shared_cluster_memory` (that of another CTA) or `tensor_memory`."""
     mutable: bool = False
     alloc_shape: tuple[int, ...] = ()
     """Shape of the allocation that this is a view of; equals `shape` unless the type prints another."""

@@ -10,12 +10,10 @@ from typing import Any
 import torch
 
 from tlxviz import _triton
-from tlxviz.launch.cubin import registers_of
+from tlxviz.launch.describe import Describer, padded
 from tlxviz.launch.driver import SimulatedDriver
 from tlxviz.launch.gpu import Gpu, Need
-from tlxviz.launch.locations import rebased
 from tlxviz.launch.model import Executed, Launch
-from tlxviz.launch.parameters import bind
 from tlxviz.launch.patching import Scope
 
 Execute = Callable[[Launch], Executed | None]
@@ -31,11 +29,9 @@ class Catcher:
         self._log = gpu.log
         self.lock = RLock()
         """Held by the thread that launches: neither Triton's caches nor what executes a launch is made for two."""
-        self._versions = _triton.toolchain().versions()
+        self._describer = Describer()
         self._compiled: dict[int, tuple[Any, Any]] = {}
         """By the identity of its source object: each compiled kernel, and the function that it comes from."""
-        self._ttgir: dict[int, str] = {}
-        """By the same: TTGIR that names the file which the function is really in."""
         self._cached: dict[int, Any] = {}
         """Functions whose cache of compiled kernels is replaced: what is in it may be for another device."""
         self.compile_failure: tuple[BaseException, Any] | None = None
@@ -59,6 +55,8 @@ class Catcher:
         scope.set_attr(jit_function, "run", run)
         for owner, name, value in (*_triton.bypasses(), *_triton.without_reproducers()):
             scope.set_attr(owner, name, value)
+        for namespace, name in _triton.knobs_of_bypasses():
+            scope.set_item(namespace, name, False)
         slot, name = _triton.active_driver_slot()
         scope.set_attr(slot, name, SimulatedDriver(self._gpu, self._launch_compiled))
         scope.callback(self._disown_kernels)
@@ -81,11 +79,10 @@ class Catcher:
             kernel, seconds = self._compile(compile_and_launch, function, args, grid, options)
             if kernel is None or warmup:  # None: a hook of the user's wants no compilation
                 return kernel
-            binder = function.device_caches[0][-1]
-            arguments = binder(*args, **options)[0]
+            arguments = _triton.bound(function, args, options)
         if callable(grid):
             grid = grid(arguments)
-        self._hand_on(kernel, function, _padded(grid), arguments, seconds)
+        self._hand_on(kernel, function, padded(grid), arguments, seconds)
         return kernel
 
     def _compile(
@@ -122,25 +119,7 @@ class Catcher:
         name = function.__name__
         stream = self._gpu.stream
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
-            source = _triton.source_of(function)
-            ttgir = self._ttgir.get(id(kernel.src))
-            if ttgir is None:
-                ttgir = self._ttgir[id(kernel.src)] = rebased(
-                    kernel.asm["ttgir"], source.file, _triton.files_of_helpers(function)
-                )
-            launch = Launch(
-                kernel=name,
-                grid=grid,
-                parameters=bind(kernel, arguments, ttgir),
-                arguments=dict(arguments),
-                ttgir=ttgir,
-                metadata=_triton.plain_metadata(kernel) | _registers(kernel),
-                source=source.text,
-                source_file=source.file,
-                source_line=source.line,
-                compile_seconds=seconds,
-                versions=dict(self._versions),
-            )
+            launch = self._describer.describe(kernel, function, grid, arguments, seconds)
             try:
                 _triton.load(kernel)
             except Exception as error:
@@ -197,16 +176,3 @@ class Catcher:
             except BaseException as error:
                 self.execute_failure = error
                 raise
-
-
-def _registers(kernel: Any) -> dict[str, int]:
-    """Registers a thread, which decide how many CTAs share an SM; empty where the binary does not say."""
-    binary = kernel.asm.get("cubin")
-    count = registers_of(binary, kernel.metadata.name) if isinstance(binary, bytes) else 0
-    return {"registers": count} if count else {}
-
-
-def _padded(grid: Any) -> tuple[int, int, int]:
-    sizes = [int(size) for size in grid]
-    x, y, z = (*sizes, 1, 1, 1)[:3]
-    return x, y, z

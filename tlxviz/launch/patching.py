@@ -23,6 +23,21 @@ class Scope(ExitStack):
         else:
             self.callback(setattr, owner, name, previous)
 
+    def set_item(self, owner: dict[str, Any], name: str, value: Any) -> None:
+        """Set an item of a dictionary; one that was not there is removed again."""
+        previous = owner.get(name, _ABSENT)
+        owner[name] = value
+        if previous is _ABSENT:
+            self.callback(owner.pop, name, None)
+        else:
+            self.callback(owner.__setitem__, name, previous)
+
+    def keep(self) -> Scope:
+        """Leave the block of this scope with everything in force, to be taken back by the scope that is returned."""
+        kept = Scope()
+        kept.push(self.pop_all())
+        return kept
+
     def set_list(self, target: list[Any], values: list[Any]) -> None:
         """Replace the contents of a list; what else is done to the list meanwhile is undone, too."""
         previous = list(target)

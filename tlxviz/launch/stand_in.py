@@ -33,7 +33,7 @@ class StandIn:
         self.catcher = Catcher(self._gpu, execute)
         self.threads = Threads()
 
-    def install(self, scope: Scope, thread_failed: Callable[[threading.ExceptHookArgs], None]) -> None:
+    def install(self, scope: Scope, thread_failed: Callable[[threading.ExceptHookArgs], object]) -> None:
         """Put it into force until `scope` ends; `thread_failed` is told what ended a thread."""
         self.catcher.install(scope)
         benchmark.install(scope, self._gpu)

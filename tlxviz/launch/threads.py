@@ -9,7 +9,7 @@ from weakref import WeakSet
 from tlxviz.launch.patching import Scope
 from tlxviz.launch.tensors import CudaInCpuMemory
 
-Failed = Callable[[threading.ExceptHookArgs], None]
+Failed = Callable[[threading.ExceptHookArgs], object]
 
 
 class Threads:

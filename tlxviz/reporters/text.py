@@ -54,7 +54,10 @@ class TextReporter:
         return strip_columns(make_console(stream).width)
 
     def render(self, stream: TextIO) -> None:
-        console = make_console(stream)
+        self.print_on(make_console(stream))
+
+    def print_on(self, console: Console) -> None:
+        """The same on a console of the caller's."""
         for index, summary in enumerate(self.summaries):
             if index:
                 console.print()

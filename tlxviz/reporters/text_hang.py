@@ -10,6 +10,7 @@ from tlxviz.reporters.layout import SIDE, place, plural, say, whole
 
 _WITHOUT_VARIABLE = {
     "named_wait": "named barrier",
+    "cluster_wait": "the barrier of the cluster",
     "join": "the other warp groups",
     "poll": "memory that nobody writes",
 }
@@ -20,19 +21,24 @@ def say_hang(console: Console, hang: Hang) -> None:
     head = "HANG"
     if hang.cycle is not None:
         head += f" at cycle {whole(hang.cycle)}"
-    if hang.cta is not None:
+    if hang.cluster:
+        head += f" in the cluster of CTAs {', '.join(map(str, hang.cluster))}"
+    elif hang.cta is not None:
         head += f" in CTA {hang.cta}"
     number = len(hang.waiters)
     head += f": {plural(number, 'warp group')} {'waits' if number == 1 else 'wait'} forever"
     say(console, head, style="bold red")
     for waiter in hang.waiters:
         console.print()
-        _say_waiter(console, waiter)
+        _say_waiter(console, waiter, clustered=bool(hang.cluster))
     console.print()
     say(console, "ended: " + (", ".join(hang.ended) if hang.ended else "no warp group"))
 
 
-def _say_waiter(console: Console, waiter: Waiter) -> None:
+_MISSING = {"named_wait": "threads missing", "cluster_wait": "warps missing"}
+
+
+def _say_waiter(console: Console, waiter: Waiter, *, clustered: bool) -> None:
     barrier = waiter.variable or _WITHOUT_VARIABLE.get(waiter.operation, waiter.operation)
     if waiter.slot is not None:
         barrier += f"[{waiter.slot}]"
@@ -44,13 +50,14 @@ def _say_waiter(console: Console, waiter: Waiter) -> None:
     if waiter.inner is not None:
         outer = "" if waiter.outer in (None, waiter.inner) else f" of outer iteration {waiter.outer}"
         parts.append(f"iteration {waiter.inner}{outer}")
-    say(console, Text.assemble((waiter.agent, "bold"), ", ".join(parts)))
+    say(console, Text.assemble((_who(waiter.agent, waiter.cta, clustered), "bold"), ", ".join(parts)))
     _say_place(console, "", waiter.file, waiter.line, waiter.text)
     missing: list[str] = []
     if waiter.pending is not None:
         total = "" if waiter.count is None else f" of {whole(waiter.count)}"
-        unit = "threads missing" if waiter.operation == "named_wait" else "arrivals pending"
+        unit = _MISSING.get(waiter.operation, "arrivals pending")
         missing.append(f"{whole(waiter.pending)}{total} {unit}")
+    missing += [f"{each.pending} of {each.count} of CTA {each.cta}" for each in waiter.absent]
     if waiter.missing_bytes > 0:
         missing.append(f"{whole(waiter.missing_bytes)} bytes missing")
     elif waiter.missing_bytes < 0:
@@ -62,7 +69,9 @@ def _say_waiter(console: Console, waiter: Waiter) -> None:
     last = waiter.last_arrival
     if last is not None:
         when = "" if last.cycle is None else f" at cycle {whole(last.cycle)}"
-        _say_place(console, f"last arrival: {last.agent}{when}", last.file, last.line, last.text)
+        _say_place(
+            console, f"last arrival: {_who(last.agent, last.cta, clustered)}{when}", last.file, last.line, last.text
+        )
     elif waiter.operation == "wait":
         say(console, "no arrival yet", indent=4)
     _say_arrivers(console, waiter)
@@ -80,7 +89,12 @@ def _say_arrivers(console: Console, waiter: Waiter) -> None:
 
 
 def _arriver(each: Arriver) -> str:
-    return f"arrives on it: {each.agent}" + (" (ended)" if each.ended else "")
+    what = "arrives on it from other CTAs" if each.remote else "arrives on it"
+    return f"{what}: {each.agent}" + (" (ended)" if each.ended else "")
+
+
+def _who(agent: str, cta: int | None, clustered: bool) -> str:
+    return f"{agent} of CTA {cta}" if clustered and cta is not None else agent
 
 
 def _say_place(console: Console, what: str, file: str, line: int, text: str) -> None:

@@ -87,3 +87,30 @@ def atomic_dense(
         seen.append(before)
     old[chosen] = torch.stack(seen)
     return old
+
+
+def atomic_along(
+    kind: str,
+    memory: torch.Tensor,
+    axis: int,
+    index: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+) -> torch.Tensor:
+    """Atomics on shared memory, at `index` along `axis` and at the element's own place along the others.
+
+    Narrow floats that are held in f32 are rounded to the dtype of `value`. Returns what was there.
+    """
+    shape = index.shape
+    places = torch.zeros(shape, dtype=torch.int64)
+    stride = 1
+    for dimension in reversed(range(memory.dim())):
+        along = [1] * memory.dim()
+        along[dimension] = shape[dimension]
+        own = torch.arange(shape[dimension]).view(along)
+        places += stride * (index.to(torch.int64) if dimension == axis else own)
+        stride *= memory.shape[dimension]
+    flat = memory.reshape(-1).to(value.dtype)
+    old = atomic_dense(kind, flat, places, value, mask)
+    memory.copy_(flat.view(memory.shape))
+    return old

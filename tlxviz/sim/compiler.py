@@ -11,6 +11,7 @@ from tlxviz._errors import TlxvizError
 from tlxviz.devices.model import Device
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import Agent, Program
+from tlxviz.ir.sites import kernel_line
 from tlxviz.ir.types import PointerType, TensorDescType
 from tlxviz.sim.effects import waiting_loops
 from tlxviz.sim.emitter import Emitter
@@ -19,6 +20,7 @@ from tlxviz.sim.liveness import Liveness, borrowing_buffers, narrow_buffers
 from tlxviz.sim.representation import Pointer, Scalar
 from tlxviz.sim.runtime import namespace
 from tlxviz.sim.semantics.agents import write_agent
+from tlxviz.sim.semantics.cluster_barriers import initial_meeting
 from tlxviz.sim.unit import Line, Options, Unit
 from tlxviz.sim.warps import first_threads
 
@@ -67,6 +69,7 @@ def compile_program(program: Program, device: Device, options: Options) -> Compi
     unit = Unit(program, device, options, liveness, narrow_buffers(program), borrowing_buffers(program), namespace())
     unit.agent_of = {agent.region: agent for agent in program.agents}
     unit.first_thread = first_threads(program)
+    unit.meets_after = initial_meeting(program)
     unit.polls = bool(waiting_loops(program))
     default = next(agent for agent in program.agents if agent.task == 0)
     entry = Emitter(unit, default, default.warps)
@@ -125,7 +128,7 @@ def located(error: BaseException, program: Program, op: Operation | None, cta: i
         text = f"{site.variable}{text}"
     place = ""
     if op is not None:
-        location = op.location.outermost
+        location = kernel_line(op.location, program.kernel.location)
         where = str(location) if location.file else f"line {op.line} of its TTGIR"
         place = f" at {where} ({op.name})"
         if cta >= 0:

@@ -77,25 +77,32 @@ def rated(e: Emitter, type_: Type, per_cycle: float) -> None:
     e.charge(slots=size / (per_cycle * share))
 
 
+def _rate(e: Emitter, element: Type) -> float:
+    """Plain instructions per cycle and SM on elements of a type."""
+    alu = e.unit.device.alu
+    match element.name if isinstance(element, ScalarType) else "":
+        case "f32":
+            return alu.fp32
+        case "f16" | "bf16":
+            return alu.fp16
+        case "f64":
+            return alu.fp64
+        case "i64":
+            return alu.int32 / 2
+        case _:
+            return alu.int32
+
+
 def elementwise(e: Emitter, op: Operation) -> None:
     """One plain instruction per element, at the rate of the element type."""
     type_ = op.results[0].type if op.results else op.operands[0].type
-    element = element_of(type_)
-    alu = e.unit.device.alu
-    rate = alu.int32
-    if isinstance(element, ScalarType):
-        match element.name:
-            case "f32":
-                rate = alu.fp32
-            case "f16" | "bf16":
-                rate = alu.fp16
-            case "f64":
-                rate = alu.fp64
-            case "i64":
-                rate = alu.int32 / 2
-            case _:
-                pass
-    rated(e, type_, rate)
+    rated(e, type_, _rate(e, element_of(type_)))
+
+
+def multiply_adds(e: Emitter, element: Type, count: int) -> None:
+    """`count` multiply-adds with sums of type `element`."""
+    share = min(1.0, e.warps / e.unit.device.alu.schedulers)
+    e.charge(slots=count / (_rate(e, element) * share))
 
 
 def conversion(e: Emitter, op: Operation) -> None:

@@ -1,7 +1,8 @@
 """Runs the CTAs of a launch on the SMs of a device.
 
 An SM runs on an event loop of its own and stops whenever one of its CTAs ends; the SM that stops earliest gets the next
-CTA, as the hardware does it. CTAs that talk to each other through global memory share one loop.
+CTA, as the hardware does it. The SMs of a cluster share a loop, and get the next cluster when all CTAs of one have
+ended. CTAs that talk to each other through global memory share one loop.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from heapq import heappop, heappush
 
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
+from tlxviz.sim.clusters import Cluster, ClusterBarrier
 from tlxviz.sim.compiler import CompiledKernel, located
 from tlxviz.sim.effects import talks
 from tlxviz.sim.engine import AgentRun, Cta, EventLoop, Row, Sm, Spinning
-from tlxviz.sim.errors import HangError
+from tlxviz.sim.errors import HangError, RemoteFault
 from tlxviz.sim.hang import hang_report
+from tlxviz.sim.placement import Placement
 
 
 @dataclass(slots=True)
@@ -38,6 +41,30 @@ class Outcome:
     """Cycle at which each SM ended its last CTA."""
 
 
+MOST_OF_AN_SM = 32
+"""CTAs that are recorded of an SM; a kernel of many short CTAs repeats itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """Which CTAs are recorded."""
+
+    ctas: frozenset[int] = frozenset()
+    first_sm: bool = False
+    """Also those of the SM, or of the cluster's SMs, that the first CTA runs on."""
+
+    def __bool__(self) -> bool:
+        return bool(self.ctas) or self.first_sm
+
+
+@dataclass(eq=False, slots=True)
+class Gang:
+    """SMs that run the CTAs of one cluster; one SM, where there are no clusters."""
+
+    loop: EventLoop
+    sms: list[Sm]
+
+
 class Dispatcher:
     """The block scheduler of a device, for one launch."""
 
@@ -45,155 +72,173 @@ class Dispatcher:
         self,
         program: Program,
         device: Device,
-        grid: tuple[int, int, int],
+        placement: Placement,
         per_sm: int,
         arguments: Sequence[object],
         plain: Callable[[], CompiledKernel],
         traced: Callable[[], CompiledKernel],
     ) -> None:
         self._program = program
-        self._device = device
-        self._grid = grid
+        self._placement = placement
         self._per_sm = per_sm
         self._arguments = arguments
         self._kernels = {False: plain, True: traced}
         self._used: list[CompiledKernel] = []
         self._delay = round(device.launch.cta_cycles)
-        self._traced: frozenset[int] = frozenset()
+        self._kept: set[int] = set()
+        """Numbers of the CTAs that are recorded."""
         self._common: EventLoop | None = None
         """The loop of all SMs, for CTAs that talk to each other."""
+        self._tracing = Tracing()
+        self._shown: Gang | None = None
         self._queued = 0
         """Of such CTAs, those that have not been started."""
 
-    def run(
-        self, ctas: Sequence[int], trace: frozenset[int], progress: Callable[[int], None], outcome: Outcome
-    ) -> None:
-        """Runs the CTAs with the numbers `ctas`, in their order, and records those in `trace`.
+    def run(self, ctas: Sequence[int], tracing: Tracing, progress: Callable[[int], None], outcome: Outcome) -> None:
+        """Runs the clusters of the CTAs with the numbers `ctas`, in their order; records what `tracing` picks.
 
         `outcome` is filled while the run goes on, so that it holds what there is after an interruption.
 
         Raises:
             HangError: a CTA can never end.
         """
+        placement = self._placement
         shared = talks(self._program)
-        self._traced = trace
+        self._kept = set()
         loop = EventLoop()
-        columns = sorted({number % self._device.limits.sms for number in ctas})
-        sms = [Sm(number, loop if shared else EventLoop()) for number in columns]
-        outcome.sms = sms
-        waiting = iter(ctas)
+        clusters = list(dict.fromkeys(map(placement.cluster_of, ctas)))
+        gangs: list[Gang] = []
+        for column in sorted({number % len(placement.columns) for number in clusters}):
+            own = loop if shared else EventLoop()
+            gangs.append(Gang(own, [Sm(number, own) for number in placement.columns[column]]))
+        outcome.sms = [sm for gang in gangs for sm in gang.sms]
+        self._tracing = tracing
+        self._shown = gangs[0] if tracing.first_sm else None  # where the first cluster goes
+        waiting = iter(clusters)
         self._common = loop if shared else None
-        self._queued = len(ctas) if shared else 0
-        first = min(len(ctas), len(sms) * self._per_sm)
+        self._queued = len(clusters) * placement.size if shared else 0
+        first = min(len(clusters), len(gangs) * self._per_sm)
         alive: dict[int, Cta] = {}
-        started = [(sms[position % len(sms)], next(waiting)) for position in range(first)]
+        started = [(gangs[position % len(gangs)], next(waiting)) for position in range(first)]
         try:
             if shared:
-                for sm, number in started:
-                    self._start(sm, number, 0, trace, outcome, alive)
-                for _ in self._drain(loop, outcome, alive, progress, waiting, trace):
-                    pass
+                for gang, number in started:
+                    self._start(gang, number, 0, outcome, alive)
+                self._together(loop, gangs, outcome, alive, progress, waiting)
             else:
-                self._separately(sms, started, waiting, trace, outcome, alive, progress)
+                self._separately(gangs, started, waiting, outcome, alive, progress)
         except Spinning as error:
             raise hang_report(self._program, list(alive.values()), error.args[0], self._queued) from None
         except Exception as error:
             raise self._explained(error) from error
         finally:
-            outcome.now = max(sm.loop.now for sm in sms)
-            outcome.steps = sum(next(each.sequence) for each in {id(sm.loop): sm.loop for sm in sms}.values())
+            outcome.now = max(gang.loop.now for gang in gangs)
+            outcome.steps = sum(next(each.sequence) for each in {id(gang.loop): gang.loop for gang in gangs}.values())
 
     def _separately(
         self,
-        sms: Sequence[Sm],
-        started: Sequence[tuple[Sm, int]],
+        gangs: Sequence[Gang],
+        started: Sequence[tuple[Gang, int]],
         waiting: Iterator[int],
-        trace: frozenset[int],
         outcome: Outcome,
         alive: dict[int, Cta],
         progress: Callable[[int], None],
     ) -> None:
-        """Each SM on its own loop, up to the next end of one of its CTAs; the earliest of them gets the next CTA."""
+        """Each gang on its loop, up to the next end of one of its clusters; the earliest of them gets the next."""
         ends: list[tuple[int, int]] = []
-        by_index = {sm.index: sm for sm in sms}
-        for position, sm in enumerate(sms):
-            for _, number in started[position :: len(sms)]:
-                self._start(sm, number, 0, trace, outcome, alive)
-            self._advance(sm, ends, outcome, alive, progress)
+        for position, gang in enumerate(gangs):
+            for _, number in started[position :: len(gangs)]:
+                self._start(gang, number, 0, outcome, alive)
+            self._advance(gang, position, ends, outcome, alive, progress)
         while ends:
-            cycle, index = heappop(ends)
+            cycle, position = heappop(ends)
             number = next(waiting, None)
             if number is not None:
-                self._start(by_index[index], number, cycle + self._delay, trace, outcome, alive)
-            self._advance(by_index[index], ends, outcome, alive, progress)
+                self._start(gangs[position], number, cycle + self._delay, outcome, alive)
+            self._advance(gangs[position], position, ends, outcome, alive, progress)
 
     def _advance(
         self,
-        sm: Sm,
+        gang: Gang,
+        position: int,
         ends: list[tuple[int, int]],
         outcome: Outcome,
         alive: dict[int, Cta],
         progress: Callable[[int], None],
     ) -> None:
-        if not sm.loop.run():
-            stuck = [cta for cta in alive.values() if cta.sm is sm]
-            if stuck:
-                self._hang(stuck)
-            return
-        for cta in sm.loop.ended:
-            self._ended(cta, outcome, alive, progress)
-            heappush(ends, (cta.end, sm.index))
-        sm.loop.ended.clear()
+        loop = gang.loop
+        while loop.run():
+            free = self._take_ended(loop, outcome, alive, progress)
+            if free:
+                for cta in free:
+                    heappush(ends, (cta.end, position))
+                return
+        stuck = [cta for cta in alive.values() if cta.sm.loop is loop]
+        if stuck:
+            self._hang(stuck)
 
-    def _drain(
+    def _together(
         self,
         loop: EventLoop,
+        gangs: Sequence[Gang],
         outcome: Outcome,
         alive: dict[int, Cta],
         progress: Callable[[int], None],
         waiting: Iterator[int],
-        trace: frozenset[int],
-    ) -> Iterator[None]:
+    ) -> None:
+        """All gangs on one loop."""
+        gang_of = {sm.index: gang for gang in gangs for sm in gang.sms}
         while loop.run():
-            for cta in loop.ended:
-                self._ended(cta, outcome, alive, progress)
+            for cta in self._take_ended(loop, outcome, alive, progress):
                 number = next(waiting, None)
                 if number is not None:
-                    self._start(cta.sm, number, cta.end + self._delay, trace, outcome, alive)
-            loop.ended.clear()
-            yield
+                    self._start(gang_of[cta.sm.index], number, cta.end + self._delay, outcome, alive)
         if alive:
             self._hang(list(alive.values()))
 
-    def _start(
-        self, sm: Sm, number: int, cycle: int, trace: frozenset[int], outcome: Outcome, alive: dict[int, Cta]
-    ) -> None:
-        if sm.loop is self._common:
-            self._queued -= 1
-        traced = number in trace
-        rows: list[Row] = []  # stays empty, or is forgotten, when the CTA is not traced
-        x, y, _ = self._grid
-        pid = (number % x, number // x % y, number // (x * y))
-        cta = alive[number] = Cta(number, pid, self._grid, sm, rows, begin=cycle)
-        if traced:
-            outcome.traced.append(cta)
-        kernel = self._kernels[traced]()
-        if kernel not in self._used:
-            self._used.append(kernel)
-        run = AgentRun(cta, kernel.default.index, kernel.first_thread)
-        run.generator = kernel.entry(cta, run, *self._arguments)
-        cta.spawn(run, cycle)
+    def _start(self, gang: Gang, number: int, cycle: int, outcome: Outcome, alive: dict[int, Cta]) -> None:
+        """Starts all CTAs of a cluster."""
+        members = self._placement.members(number)
+        if gang.loop is self._common:
+            self._queued -= len(members)
+        cluster = None
+        if len(members) > 1:
+            cluster = Cluster(ClusterBarrier(gang.loop, len(members), self._program.total_warps))
+        for sm, member in zip(gang.sms, members, strict=True):
+            traced = member in self._tracing.ctas or (gang is self._shown and len(self._kept) < MOST_OF_AN_SM)
+            rows: list[Row] = []  # stays empty, or is forgotten, when the CTA is not traced
+            placement = self._placement
+            cta = alive[member] = Cta(member, placement.pid(member), placement.grid, sm, rows, begin=cycle)
+            if cluster is not None:
+                cluster.add(cta)
+            if traced:
+                self._kept.add(member)
+                outcome.traced.append(cta)
+            kernel = self._kernels[traced]()
+            if kernel not in self._used:
+                self._used.append(kernel)
+            run = AgentRun(cta, kernel.default.index, kernel.first_thread)
+            run.generator = kernel.entry(cta, run, *self._arguments)
+            cta.spawn(run, cycle)
 
-    def _ended(self, cta: Cta, outcome: Outcome, alive: dict[int, Cta], progress: Callable[[int], None]) -> None:
-        del alive[cta.index]
-        if cta.index not in self._traced:
-            # a finished CTA, its agents and their generators refer to each other, and nobody collects garbage now
-            for run in cta.agents:
-                del run.generator, run.send, run.cta
-        outcome.done += 1
-        outcome.cycles = max(outcome.cycles, cta.end)
-        outcome.last_end[cta.sm.index] = max(cta.end, outcome.last_end.get(cta.sm.index, 0))
-        progress(outcome.done)
+    def _take_ended(
+        self, loop: EventLoop, outcome: Outcome, alive: dict[int, Cta], progress: Callable[[int], None]
+    ) -> list[Cta]:
+        """Books the CTAs that have ended; gives those whose end makes room: the last ones of their clusters."""
+        free: list[Cta] = []
+        for cta in loop.ended:
+            del alive[cta.index]
+            cluster = cta.cluster
+            if cluster is None or cluster.ended:
+                free.append(cta)
+                if cta.index not in self._kept:
+                    _forget(cta)
+            outcome.done += 1
+            outcome.cycles = max(outcome.cycles, cta.end)
+            outcome.last_end[cta.sm.index] = max(cta.end, outcome.last_end.get(cta.sm.index, 0))
+            progress(outcome.done)
+        loop.ended.clear()
+        return free
 
     def _hang(self, stuck: Sequence[Cta]) -> None:
         # an agent that need not wait for anybody is ahead of the loop
@@ -206,8 +251,22 @@ class Dispatcher:
         """The error with the kernel's own place, where generated code raised it."""
         if isinstance(error, HangError):
             return error
+        if isinstance(error, RemoteFault):
+            return located(error.error, self._program, self._program.sites[error.site].operation, error.cta)
         for compiled in self._used:
             place = compiled.place_of(error)
             if place is not None:
                 return located(error, self._program, *place)
         return error
+
+
+def _forget(cta: Cta) -> None:
+    """A finished CTA, its agents and their generators refer to each other, and nobody collects garbage now."""
+    ctas = [cta]
+    if cta.cluster is not None:
+        ctas = cta.cluster.ctas
+        cta.cluster.dissolve()
+    for each in ctas:
+        for run in each.agents:
+            del run.generator, run.send, run.cta
+            run.blocked = None  # a barrier of a cluster knows its CTA

@@ -199,3 +199,16 @@ def as_unsigned(tensor: torch.Tensor) -> torch.Tensor:
 def tf32(tensor: torch.Tensor) -> torch.Tensor:
     """An f32 tensor as the tensor core reads it in TF32 mode: the low 13 bits of the mantissa are ignored."""
     return (tensor.contiguous().view(torch.int32) & -8192).view(torch.float32)
+
+
+_FP4 = torch.tensor([sign * value for sign in (1.0, -1.0) for value in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)])
+"""E2M1 of the OCP Microscaling Formats: what each of the 16 patterns stands for."""
+
+
+def fp4_to_float(packed: torch.Tensor, axis: int, dtype: torch.dtype) -> torch.Tensor:
+    """Bytes of two E2M1 numbers, the lower half first, as floats; `axis` becomes twice as long."""
+    bits = packed.to(torch.int64)
+    pairs = torch.stack([_FP4[bits & 15], _FP4[bits >> 4 & 15]], dim=axis + 1)
+    shape = list(packed.shape)
+    shape[axis] *= 2
+    return pairs.reshape(shape).to(dtype)

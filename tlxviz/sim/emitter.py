@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from tlxviz.ir.operation import Operation, Value
-from tlxviz.ir.program import Agent
+from tlxviz.ir.program import Agent, BarrierArray
+from tlxviz.ir.sites import kernel_line
 from tlxviz.ir.types import MemDescType, TensorType, Type, element_of
 from tlxviz.sim.dtypes import torch_dtype
 from tlxviz.sim.errors import UnsupportedOperation
@@ -116,7 +117,7 @@ class Emitter:
     def poll(self) -> None:
         """The operation reads memory, perhaps until somebody writes it."""
         if self.unbounded and self.timed and self.operation is not None:
-            place = self.constant(self.operation.location.outermost)
+            place = self.constant(kernel_line(self.operation.location, self.unit.program.kernel.location))
             self.line(f"loop.poll(me, t, {place})")
 
     def wrote(self) -> None:
@@ -348,6 +349,14 @@ class Emitter:
     def row(self) -> str:
         """A variable with the number of the row that the next record gets; -1 where nothing is recorded."""
         return self.let("len(rows)", "n") if self.traced else "-1"
+
+    def foreign(self, row: str) -> str:
+        """A row of this function as the cause of something in another CTA of the cluster; -1 if nothing is recorded."""
+        return f"{row} + cta.origin" if self.traced else "-1"
+
+    def is_barrier(self, value: Value) -> bool:
+        """Whether a view of memory is of mbarriers."""
+        return isinstance(self.unit.program.roots.get(value), BarrierArray)
 
     def mark(self) -> str:
         """A variable with the time at which the operation was reached."""

@@ -13,9 +13,13 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, heappushpop
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tlxviz.sim.errors import BarrierError
+
+if TYPE_CHECKING:
+    from tlxviz.sim.clusters import Cluster
+    from tlxviz.sim.shared import SharedView
 
 Send = Callable[[Any], int | None]
 Entry = tuple[float, int, Callable[..., Any] | None, Any]
@@ -138,6 +142,8 @@ class Barrier:
         "cause",
         "completed",
         "count",
+        "home",
+        "last_cta",
         "last_site",
         "last_time",
         "loop",
@@ -160,6 +166,10 @@ class Barrier:
         self.cause = -1
         self.last_site = -1
         self.last_time = -1
+        self.last_cta = -1
+        """The CTA of the last arrival; -1 for one of the barrier's own, where there are no clusters."""
+        self.home: Cta | None = None
+        """Whose it is; only known in clusters."""
         self.waiters: list[Send] = []
 
     def init(self, arrivals: int) -> None:
@@ -249,9 +259,11 @@ class AgentRun:
         "generator",
         "group",
         "index",
+        "meeting",
         "mmas",
         "polled",
         "polls",
+        "remote",
         "seen",
         "send",
         "stores",
@@ -280,6 +292,10 @@ class AgentRun:
         """Committed groups of asynchronous copies."""
         self.group: tuple[int, int] = (0, -1)
         """The group of asynchronous copies not yet committed."""
+        self.meeting = -1
+        """Phase of the cluster's barrier that it has arrived for; -1 if it need not wait for one."""
+        self.remote = 0
+        """Cycle at which its stores into other CTAs have got there."""
 
 
 class Sm:
@@ -294,6 +310,7 @@ class Sm:
         "load_free",
         "loop",
         "mufu_free",
+        "multicast_bytes",
         "tensor_busy",
         "tensor_free",
         "tma_busy",
@@ -309,7 +326,7 @@ class Sm:
         self.tensor_free = self.tma_free = self.tma_store_free = 0
         self.load_free = self.compute_free = self.mufu_free = 0
         self.tensor_busy = self.tma_busy = self.flop = 0
-        self.tma_load_bytes = self.tma_store_bytes = 0
+        self.tma_load_bytes = self.tma_store_bytes = self.multicast_bytes = 0
         self.global_load_bytes = self.global_store_bytes = 0
 
     def compute(self, cycle: int, slots: int, slots_share: int, mufu: int, mufu_share: int) -> int:
@@ -365,7 +382,15 @@ class Cta:
     end: int = 0
     agents: list[AgentRun] = field(default_factory=list)
     named: dict[int, NamedBarrier] = field(default_factory=dict)
-    barriers: list[Barrier] = field(default_factory=list)
+    cluster: Cluster | None = None
+    rank: int = 0
+    """In its cluster."""
+    origin: int = 0
+    """What makes a row of this CTA the cause of another CTA's: see `clusters.ORIGIN`."""
+    arrays: dict[int, list[Barrier]] = field(default_factory=dict)
+    """In clusters: mbarriers that others can reach, by the number of their allocation."""
+    buffers: dict[int, SharedView] = field(default_factory=dict)
+    """In clusters: shared memory that others can reach, likewise."""
     tensormaps: dict[Any, Any] = field(default_factory=dict)
     running: int = 0
     joiner: tuple[Send, int] | None = None
@@ -383,6 +408,8 @@ class Cta:
         if self.running == 0:
             self.end = max(run.end for run in self.agents)
             self.sm.loop.ended.append(self)
+            if self.cluster is not None:
+                self.cluster.barrier.leave(cycle, self.rank)
         elif self.joiner is not None and self.running == self.joiner[1]:
             send, _ = self.joiner
             self.joiner = None

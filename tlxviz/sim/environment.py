@@ -51,6 +51,10 @@ class Environment:
                 return cta.pid[axis]
             case "nctaid":
                 return cta.grid[axis]
+            case "cluster_ctarank":
+                return cta.rank
+            case "cluster_nctarank":
+                return len(cta.cluster.ctas) if cta.cluster is not None else 1
             case "tid":
                 return agent.first_thread if axis == 0 else 0
             case "warpid":

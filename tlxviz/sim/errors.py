@@ -27,6 +27,28 @@ class BarrierError(SimulationError):
     exit_code = ExitCode.FINDINGS
 
 
+class ClusterError(SimulationError):
+    """An access to another CTA of the cluster that the hardware leaves undefined, such as one that has ended."""
+
+    exit_code = ExitCode.FINDINGS
+
+
+class RemoteFault(Exception):
+    """What an operation does wrong when it takes effect in another CTA, which is after its warp group has gone on.
+
+    Args:
+        error: What is wrong.
+        site: Number of the operation, as a site.
+        cta: Number of the CTA that it belongs to.
+    """
+
+    def __init__(self, error: SimulationError, site: int, cta: int) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.site = site
+        self.cta = cta
+
+
 class LaunchLimitError(SimulationError):
     """The launch asks for more than the device has, which CUDA would refuse."""
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import Program, SiteKind
+from tlxviz.ir.types import MemDescType
+from tlxviz.sim.clusters import ClusterBarrier
 from tlxviz.sim.engine import AgentRun, Barrier, Cta, NamedBarrier
 from tlxviz.sim.errors import HangError
 
@@ -21,21 +23,33 @@ def hang_report(program: Program, ctas: Sequence[Cta], cycle: int, queued: int =
         queued: CTAs that were never started, since no SM had room for them.
     """
     cta = min(ctas, key=lambda each: each.index)
-    waiters = [_waiter(program, agent) for agent in cta.unfinished()]
+    mates = cta.cluster.ctas if cta.cluster is not None else [cta]
+    waiters = [_waiter(program, agent) for mate in mates for agent in mate.unfinished()]
     waiting = [waiter for waiter in waiters if waiter["operation"] != "join"]
-    ended = [program.agents[agent.index].name for agent in cta.agents if agent.done]
-    arrivers = _arrivers(program, waiting, set(ended))
+    done = [{program.agents[agent.index].name for agent in mate.agents if agent.done} for mate in mates]
+    ended = [
+        program.agents[agent.index].name + (f" of CTA {mate.index}" if cta.cluster is not None else "")
+        for mate in mates
+        for agent in mate.agents
+        if agent.done
+    ]
+    arrivers = _arrivers(program, waiting, set.intersection(*done))
     report = {
         "cycle": cycle,
         "cta": cta.index,
+        "cluster": [mate.index for mate in mates] if cta.cluster is not None else [],
         "ctas": len(ctas),
         "queued": queued,
         "waiters": waiters,
         "ended": ended,
         "arrivers": arrivers,
     }
-    who = "; ".join(_said(waiter, arrivers) for waiter in waiting)
-    message = f"kernel {program.name} hangs in CTA {cta.index}: {who}"
+    clustered = len(mates) > 1
+    who = "; ".join(_said(program, waiter, arrivers, clustered=clustered) for waiter in waiting)
+    where = f"CTA {cta.index}"
+    if clustered:
+        where = f"the cluster of CTAs {', '.join(str(mate.index) for mate in mates)}"
+    message = f"kernel {program.name} hangs in {where}: {who}"
     if queued:
         message += f"; {queued} more CTAs were never started, since no SM had room for them"
     if ended:
@@ -43,14 +57,17 @@ def hang_report(program: Program, ctas: Sequence[Cta], cycle: int, queued: int =
     return HangError(message, report)
 
 
-def _said(waiter: dict[str, Any], arrivers: Sequence[dict[str, Any]]) -> str:
+def _said(program: Program, waiter: dict[str, Any], arrivers: Sequence[dict[str, Any]], *, clustered: bool) -> str:
     place = f"{waiter['file']}:{waiter['line']}"
+    who = waiter["agent"] + (f" of CTA {waiter['cta']}" if clustered else "")
     if waiter["operation"] == "poll":
-        return f"{waiter['agent']} reads memory at {place} over and over, and nobody writes it any more"
+        return f"{who} reads memory at {place} over and over, and nobody writes it any more"
+    if waiter["operation"] == "cluster_wait":
+        return f"{who} waits at the cluster's barrier at {place} ({_absent(program, waiter)})"
     arrived = waiter["count"] - waiter["pending"]
     if waiter["operation"] != "wait":
         threads = f"it has {arrived} of {waiter['count']} threads{_hope(waiter, arrivers)}"
-        return f"{waiter['agent']} waits at named barrier {waiter['slot']} at {place} ({threads})"
+        return f"{who} waits at named barrier {waiter['slot']} at {place} ({threads})"
     missing = waiter["missing_bytes"]
     have: list[str] = []
     if waiter["pending"] == waiter["count"] and waiter["last_arrival"] is None:
@@ -62,7 +79,7 @@ def _said(waiter: dict[str, Any], arrivers: Sequence[dict[str, Any]]) -> str:
     elif missing < 0:
         have.append(f"it got {-missing:,} bytes {'that nothing announced' if waiter['pending'] else 'too many'}")
     barrier = f"{waiter['variable']}[{waiter['slot']}], phase {waiter['phase']},"
-    return f"{waiter['agent']} waits for {barrier} at {place} ({', '.join(have)}{_hope(waiter, arrivers)})"
+    return f"{who} waits for {barrier} at {place} ({', '.join(have)}{_hope(waiter, arrivers)})"
 
 
 def _hope(waiter: dict[str, Any], arrivers: Sequence[dict[str, Any]]) -> str:
@@ -74,15 +91,28 @@ def _hope(waiter: dict[str, Any], arrivers: Sequence[dict[str, Any]]) -> str:
         return ", and nothing arrives on it"
     if all(each["ended"] for each in reached):
         return ", and all that arrive on it have ended"
-    return ""
+    remote = dict.fromkeys(f"{each['file']}:{each['line']}" for each in reached if each["remote"])
+    return f"; other CTAs arrive on it at {', '.join(remote)}" if remote else ""
+
+
+def _absent(program: Program, waiter: dict[str, Any]) -> str:
+    """Which warps have not arrived at the cluster's barrier."""
+    text = f"it has {waiter['count'] - waiter['pending']} of {waiter['count']} warps"
+    for each in waiter["absent"]:
+        text += f", CTA {each['cta']} lacks {each['pending']} of {each['count']}"
+    if program.total_warps > program.num_warps:
+        text += "; those of all async tasks have to arrive, and those that fill them up to groups of 4"
+    return text
 
 
 def _waiter(program: Program, agent: AgentRun) -> dict[str, Any]:
     assert agent.blocked is not None
     kind, number, since, outer, inner, target, key = agent.blocked
     name = program.agents[agent.index].name
+    cta = agent.cta
     found: dict[str, Any] = {
         "agent": name,
+        "cta": cta.index,
         "operation": kind,
         "variable": "",
         "slot": -1,
@@ -100,6 +130,8 @@ def _waiter(program: Program, agent: AgentRun) -> dict[str, Any]:
     }
     if kind == "poll":
         return found | {"file": target.file, "line": target.line}
+    if isinstance(target, ClusterBarrier):
+        found |= _meeting(cta, target)
     if number < 0:
         location = program.agents[agent.index].location
         return found | {"file": location.file, "line": location.line}
@@ -128,8 +160,26 @@ def _waiter(program: Program, agent: AgentRun) -> dict[str, Any]:
             "cycle": int(target.last_time),
             "file": last.location.file,
             "line": last.location.line,
+            "cta": cta.index,
         }
+    if isinstance(target, Barrier | ClusterBarrier) and target.last_cta >= 0 and found["last_arrival"]:
+        found["last_arrival"]["cta"] = target.last_cta
     return found
+
+
+def _meeting(cta: Cta, barrier: ClusterBarrier) -> dict[str, Any]:
+    """What a barrier of a cluster misses, in warps."""
+    assert cta.cluster is not None
+    missing = [
+        {"cta": mate.index, "pending": needed - arrived, "count": needed}
+        for mate, needed, arrived in zip(cta.cluster.ctas, barrier.needed, barrier.arrived, strict=True)
+    ]
+    return {
+        "count": sum(barrier.needed),
+        "pending": sum(barrier.needed) - sum(barrier.arrived),
+        "completed_phases": barrier.completed,
+        "absent": [each for each in missing if each["pending"]],
+    }
 
 
 _ARRIVALS = (SiteKind.ARRIVE, SiteKind.EXPECT, SiteKind.MMA_COMMIT)
@@ -144,8 +194,11 @@ def _arrivers(program: Program, waiters: Sequence[dict[str, Any]], ended: set[st
     found: list[dict[str, Any]] = []
     for site in program.sites:
         slot = _constant_slot(site.operation)
-        if site.kind is SiteKind.TMA_LOAD:
-            target = program.roots.get(site.operation.groups["barrier"][0])
+        if site.kind is SiteKind.TMA_LOAD or site.operation.operand("rank") is not None:
+            told = site.operation.operand("barrier")
+            if told is None:
+                continue
+            target = program.roots.get(told)
             variable = target.name if target is not None else ""
             concerned = any(
                 waiter["variable"] == variable and waiter["missing_bytes"] for waiter in waiters if variable
@@ -166,9 +219,18 @@ def _arrivers(program: Program, waiters: Sequence[dict[str, Any]], ended: set[st
                     "file": site.location.file,
                     "line": site.location.line,
                     "ended": site.agent.name in ended,
+                    "remote": _is_remote(site.operation),
                 }
             )
     return found
+
+
+def _is_remote(op: Operation) -> bool:
+    """Whether an operation may arrive on the barriers of other CTAs."""
+    barrier = op.operand("barrier")
+    type_ = barrier.type if barrier is not None else None
+    there = isinstance(type_, MemDescType) and type_.space == "shared_cluster_memory"
+    return there or op.operand("multicast") is not None or op.operand("rank") is not None
 
 
 def _constant_slot(op: Operation) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,15 +33,33 @@ def check_launch(program: Program, metadata: Mapping[str, Any], grid: tuple[int,
             f"kernel {name} needs {shared:,} bytes of shared memory and {device.title} gives a CTA "
             f"{limits.shared_memory_per_block:,}: use fewer stages or smaller tiles{_largest(program)}"
         )
-    if program.cluster != (1, 1, 1):
-        raise UnsupportedOperation(
-            f"kernel {name} launches clusters of {program.cluster[0] * program.cluster[1] * program.cluster[2]} CTAs, "
-            "which this version does not simulate: set the cluster size to 1"
-        )
     for axis, size, most in zip("xyz", grid, (2**31 - 1, 65535, 65535), strict=True):
         if not 0 <= size <= most:
             raise InvalidGridError(f"kernel {name} has grid {grid}: {axis} must lie between 0 and {most:,}")
+    _check_clusters(program, grid, device)
     return max(1, min(_by_registers(program, metadata, device), _by_shared(shared, device), _by_warps(program, device)))
+
+
+def _check_clusters(program: Program, grid: tuple[int, int, int], device: Device) -> None:
+    size = math.prod(program.cluster)
+    if size == 1:
+        return
+    name = program.name
+    if program.ctas_of_program > 1:
+        raise UnsupportedOperation(
+            f"kernel {name} spreads each program over {program.ctas_of_program} CTAs (num_ctas), which this version "
+            "does not simulate: use num_ctas=1, or clusters of programs (ctas_per_cga)"
+        )
+    if size > device.limits.cluster:
+        raise LaunchLimitError(
+            f"kernel {name} launches clusters of {size} CTAs and {device.title} takes {device.limits.cluster}, unless "
+            "a kernel is marked for larger ones, which Triton does not do: make ctas_per_cga smaller"
+        )
+    for axis, ctas, part in zip("xyz", grid, program.cluster, strict=True):
+        if ctas % part:
+            raise InvalidGridError(
+                f"kernel {name} has grid {grid} and clusters of {program.cluster}: {axis} must be a multiple of {part}"
+            )
 
 
 def _largest(program: Program) -> str:

@@ -17,6 +17,9 @@ _TENSOR_DATA = {
     "tt.store": ("value", "ptr", "mask"),
     "ttg.local_store": ("value",),
     "ttg.local_scatter": ("value", "indices"),
+    "ttg.remote_shmem_store": ("src",),
+    "ttg.async_remote_shmem_store": ("src",),
+    "ttg.local_atomic_scatter_rmw": ("value", "indices", "mask"),
     "ttg.async_copy_global_to_local": ("ptr", "mask", "other"),
     "tt.print": ("args",),
     "tt.assert": ("condition",),
@@ -24,6 +27,13 @@ _TENSOR_DATA = {
     "tt.descriptor_reduce": ("src",),
 }
 """Operations that do nothing but move tensor data, with the operands that only the data needs."""
+_READ = {
+    "ttg.local_load": ("src",),
+    "ttg.local_gather": ("src",),
+    "ttg.local_atomic_scatter_rmw": ("dst",),
+    "ttng.warp_group_dot": ("a", "b"),
+}
+"""Operations whose results depend on shared memory, with the operands that are views of it."""
 _PURE = ("arith.", "math.")
 _PURE_OPERATIONS = frozenset(
     {
@@ -58,6 +68,7 @@ _PURE_OPERATIONS = frozenset(
         "tt.extern_elementwise",
         "tt.descriptor_load",
         "ttg.convert_layout",
+        "ttg.fp4_to_fp",
         "ttg.local_load",
         "ttg.local_gather",
         "ttng.warp_group_dot",
@@ -171,10 +182,9 @@ class Liveness:
             for store in self._stores if new else ():
                 if not new.isdisjoint(self._places(store.groups["ptr"][0])):
                     self._need(store.operands)
-        source = op.operand("src") or op.operand("a")
-        for value in (source, op.operand("b")):
-            root = self.program.roots.get(value) if value is not None else None
-            if isinstance(root, Buffer) and op.name in ("ttg.local_load", "ttg.local_gather", "ttng.warp_group_dot"):
+        for part in _READ.get(op.name, ()):
+            root = self.program.roots.get(op.groups[part][0])
+            if isinstance(root, Buffer):
                 self._fill(root.index)
 
     def _fill(self, buffer: int) -> None:
@@ -182,6 +192,10 @@ class Liveness:
             self.buffers.add(buffer)
             for writer in self._writers.get(buffer, ()):
                 self._need(writer.operands)
+                source = writer.operand("src")
+                root = self.program.roots.get(source) if source is not None else None
+                if isinstance(root, Buffer):  # a copy from buffer to buffer
+                    self._fill(root.index)
 
     def _places(self, pointer: Value) -> set[Value | None]:
         """The kernel arguments that a pointer is made from; with None if it, or a part of it, comes from elsewhere."""

@@ -8,13 +8,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
+from tlxviz.sim.clusters import ORIGIN
 from tlxviz.sim.dispatch import Outcome
 from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, Cta, Row
 from tlxviz.sim.model import CaughtLaunch
-from tlxviz.trace.build import empty_events, events_from_rows
+from tlxviz.sim.placement import Placement, place
+from tlxviz.trace.build import empty_events, events_from_flat, events_from_rows
 from tlxviz.trace.model import AgentRow, BarrierRow, BufferRow, Events, LaunchTrace, SiteRow, Track, TrackKind
 
 
@@ -74,7 +77,7 @@ def launch_trace(
         source=launch.source,
         source_file=_absolute(launch.source_file),
         source_line=launch.source_line,
-        statistics=_statistics(outcome, per_sm, total, device),
+        statistics=_statistics(outcome, per_sm, total, place(program.cluster, launch.grid, device)),
         hang=hang,
         complete=complete,
     )
@@ -87,41 +90,65 @@ def _absolute(file: str) -> str:
 
 def _events(program: Program, ctas: Sequence[Cta], tracks: list[Track], now: int, *, hangs: bool) -> Events:
     """The events of all traced CTAs; appends their tracks to `tracks`. What has not ended ends at cycle `now`."""
-    agents = len(program.agents)
     pieces: list[Events] = []
+    clusters: dict[int, list[Cta]] = {}
     for cta in sorted(ctas, key=lambda each: each.index):
-        table = np.full(agents + 3, -1, np.int32)
-        end = cta.end
-        for run in cta.agents:
-            agent = program.agents[run.index]
-            table[run.index] = len(tracks)
-            stop = run.end if run.done else max(now, run.begin)
-            if hangs and not run.done and run.blocked is not None:
-                if run.blocked[0] == "join":
-                    stop = int(run.blocked[2])
-                elif run.blocked[1] >= 0:
-                    cta.rows.append(_open_wait(run.blocked, stop))
-            end = max(end, stop)
-            tracks.append(
-                Track(
-                    TrackKind.WARP_GROUP, agent.name, cta.index, cta.sm.index, agent.index, agent.warps, run.begin, stop
-                )
-            )
-        if cta.rows:
-            events = _from_rows(cta.rows, program)
-            engines = set(np.unique(events["track"]).tolist())
-            for code, kind, name in (
-                (agents + TMA, TrackKind.TMA, "TMA"),
-                (agents + TENSOR_CORE, TrackKind.TENSOR_CORE, "tensor core"),
-            ):
-                if code in engines:
-                    table[code] = len(tracks)
-                    tracks.append(Track(kind, name, cta.index, cta.sm.index, -1, 0, cta.begin, end))
-            events.columns["track"] = table[events.columns["track"]]
-            pieces.append(events)
+        clusters.setdefault(id(cta.cluster or cta), []).append(cta)
+    for together in clusters.values():
+        together.sort(key=lambda each: each.rank)
+        tables = [_agent_tracks(program, cta, tracks, now, hangs=hangs) for cta in together]
+        if not any(cta.rows for cta in together):
+            continue
+        events = _from_rows([cta.rows for cta in together], program)
+        for rank, (cta, table) in enumerate(zip(together, tables, strict=True)):
+            _engine_tracks(program, cta, rank, table, tracks, events, now)
+        events.columns["track"] = np.concatenate(tables)[events.columns["track"]]
+        pieces.append(events)
     if not pieces:
         return empty_events()
     return pieces[0] if len(pieces) == 1 else Events.concat(pieces).in_order()
+
+
+def _agent_tracks(program: Program, cta: Cta, tracks: list[Track], now: int, *, hangs: bool) -> NDArray[np.int32]:
+    """Appends the tracks of a CTA's warp groups; gives the numbers of tracks by agent, with room for the engines."""
+    table = np.full(_places(program), -1, np.int32)
+    for run in cta.agents:
+        agent = program.agents[run.index]
+        table[run.index] = len(tracks)
+        stop = run.end if run.done else max(now, run.begin)
+        if hangs and not run.done and run.blocked is not None:
+            if run.blocked[0] == "join":
+                stop = int(run.blocked[2])
+            elif run.blocked[1] >= 0:
+                cta.rows.append(_open_wait(run.blocked, stop))
+        cta.end = max(cta.end, stop)
+        tracks.append(
+            Track(TrackKind.WARP_GROUP, agent.name, cta.index, cta.sm.index, agent.index, agent.warps, run.begin, stop)
+        )
+    return table
+
+
+def _engine_tracks(
+    program: Program,
+    cta: Cta,
+    rank: int,
+    table: NDArray[np.int32],
+    tracks: list[Track],
+    events: Events,
+    now: int,
+) -> None:
+    """Appends the tracks of the engines that did something for a CTA."""
+    agents = len(program.agents)
+    used = set(np.unique(events["track"]).tolist())
+    for engine, kind, name in ((TMA, TrackKind.TMA, "TMA"), (TENSOR_CORE, TrackKind.TENSOR_CORE, "tensor core")):
+        if rank * _places(program) + agents + engine in used:
+            table[agents + engine] = len(tracks)
+            tracks.append(Track(kind, name, cta.index, cta.sm.index, -1, 0, cta.begin, cta.end))
+
+
+def _places(program: Program) -> int:
+    """Numbers that a CTA needs for its warp groups and engines."""
+    return len(program.agents) + 3
 
 
 def _open_wait(blocked: tuple[Any, ...], end: int) -> Row:
@@ -131,17 +158,41 @@ def _open_wait(blocked: tuple[Any, ...], end: int) -> Row:
     return (site, int(since), max(end, int(since)), outer, inner, slot, phase, -1)
 
 
-def _from_rows(rows: Sequence[Row], program: Program) -> Events:
-    """The events of one CTA; `track` holds the number of the agent, or that of an engine after the last agent."""
+def _from_rows(ctas: Sequence[Sequence[Row]], program: Program) -> Events:
+    """The events of one CTA, or of all CTAs of a cluster in the order of their ranks.
+
+    `track` holds the number of the agent, or that of an engine after the last agent, plus `_places` for each rank.
+    """
     sites = len(program.sites)
     agent_of = np.array([site.agent.index for site in program.sites], np.int32)
     bytes_of = np.array([site.bytes for site in program.sites], np.int64)
-    events = events_from_rows(rows, ("site", *ROW[1:]))
-    engine, site = np.divmod(events["site"], sites)
+    columns = ("site", *ROW[1:])
+    events = (
+        events_from_rows(ctas[0], columns) if len(ctas) == 1 else events_from_flat(_joined(ctas, 3 * sites), columns)
+    )
+    rank, code = np.divmod(events["site"], 3 * sites)
+    engine, site = np.divmod(code, sites)
     events.columns["site"] = site.astype(np.int32)
-    events.columns["track"] = np.where(engine > 0, len(program.agents) + engine, agent_of[site]).astype(np.int32)
+    agent = np.where(engine > 0, len(program.agents) + engine, agent_of[site])
+    events.columns["track"] = (rank * _places(program) + agent).astype(np.int32)
     events.columns["bytes"] = bytes_of[site]
     return events
+
+
+def _joined(ctas: Sequence[Sequence[Row]], codes: int) -> list[int]:
+    """The rows of a cluster one after the other, with causes that count in all; a rank adds `codes` to codes."""
+    tables = [np.array(rows, np.int64).reshape(-1, len(ROW)) for rows in ctas]
+    first = np.cumsum([0, *(len(table) for table in tables)])
+    for rank, table in enumerate(tables):
+        table[:, 0] += rank * codes
+        cause = table[:, -1]
+        foreign = cause >> ORIGIN  # the rank plus one; -1 where there is no cause
+        table[:, -1] = np.where(
+            foreign < 0,
+            -1,
+            np.where(foreign == 0, cause + first[rank], (cause & (1 << ORIGIN) - 1) + first[foreign - 1]),
+        )
+    return np.concatenate(tables).reshape(-1).tolist()
 
 
 def launch_cycles(launch: CaughtLaunch, device: Device, outcome: Outcome) -> int:
@@ -158,7 +209,8 @@ def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome) -> in
     What the CTAs move is at least read or written once; tensors that fit into half of L2 are taken to be there.
     """
     moved = sum(
-        sm.tma_load_bytes + sm.tma_store_bytes + sm.global_load_bytes + sm.global_store_bytes for sm in outcome.sms
+        sm.tma_load_bytes - sm.multicast_bytes + sm.tma_store_bytes + sm.global_load_bytes + sm.global_store_bytes
+        for sm in outcome.sms
     )
     if outcome.done:
         moved = moved * (launch.grid[0] * launch.grid[1] * launch.grid[2]) // outcome.done
@@ -174,10 +226,10 @@ def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome) -> in
     return round(cycles)
 
 
-def _statistics(outcome: Outcome, per_sm: int, total: int, device: Device) -> dict[str, Any]:
+def _statistics(outcome: Outcome, per_sm: int, total: int, placement: Placement) -> dict[str, Any]:
     """Totals of the SM of the first traced CTA, and of the launch."""
     sm = outcome.traced[0].sm if outcome.traced else outcome.sms[0]
-    resident = device.limits.sms * per_sm
+    resident = len(placement.columns) * placement.size * per_sm
     return {
         "tensor_core_busy_cycles": sm.tensor_busy,
         "tma_busy_cycles": sm.tma_busy,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,20 +11,21 @@ from typing import Any
 
 import torch
 
-from tlxviz import __version__
+from tlxviz._version import __version__
 from tlxviz.devices.model import Device
 from tlxviz.ir import load_program, name_from_source
 from tlxviz.ir.program import Program
 from tlxviz.ir.types import PointerType, ScalarType, Type, element_of
 from tlxviz.sim.compiler import CompiledKernel, compile_program
 from tlxviz.sim.descriptors import TileDescriptor, TileStore
-from tlxviz.sim.dispatch import Dispatcher, Outcome
+from tlxviz.sim.dispatch import Dispatcher, Outcome, Tracing
 from tlxviz.sim.dtypes import torch_dtype
 from tlxviz.sim.effects import talks, written_arguments
 from tlxviz.sim.environment import Environment
 from tlxviz.sim.errors import HangError
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
+from tlxviz.sim.placement import Placement, place
 from tlxviz.sim.pointers import AddressSpace, flat
 from tlxviz.sim.record import launch_cycles, launch_trace, tensor_of
 from tlxviz.sim.recording import Recording
@@ -103,6 +105,15 @@ class SimulatedRecorder:
         """Of the first recording."""
         return self._first.trace
 
+    def expects(self, kernel: str) -> bool:
+        """Is the next launch of `kernel` one that somebody wants to see?"""
+        return any(each.expects(kernel) for each in self.recordings)
+
+    def pass_over(self, kernel: str) -> None:
+        """Count a launch that is not to be executed."""
+        for each in self.recordings:
+            each.counts(kernel)
+
     def execute(self, launch: CaughtLaunch) -> Simulated:
         """Simulates one launch: writes its outputs, and keeps its trace if it is one to record.
 
@@ -117,27 +128,29 @@ class SimulatedRecorder:
         values = self._values and launch.values
         per_sm = check_launch(program, launch.metadata, launch.grid, self._device)
         total = launch.grid[0] * launch.grid[1] * launch.grid[2]
-        asked = sorted({number for each in asking for number in each.numbers})
-        traced = frozenset(number for number in asked if number < total)
+        placement = place(program.cluster, launch.grid, self._device)
+        asked = sorted({number for each in asking for number in each.ctas or ()})
+        traced = placement.with_mates(number for number in asked if number < total)
+        tracing = Tracing(traced, first_sm=any(each.ctas is None for each in asking))
         outcome = Outcome([], [])
         arguments = self._arguments(launch, program)
         numbers: list[int] = []
         dispatcher = Dispatcher(
             program,
             self._device,
-            launch.grid,
+            placement,
             per_sm,
             arguments,
             # a handful of CTAs is recorded and forgotten in less time than a second version is compiled in
-            lambda: self._kernel(launch.ttgir, program, traced=bool(traced) and len(numbers) <= _FEW, values=values),
+            lambda: self._kernel(launch.ttgir, program, traced=bool(tracing) and len(numbers) <= _FEW, values=values),
             lambda: self._kernel(launch.ttgir, program, traced=True, values=values),
         )
         stopped: HangError | KeyboardInterrupt | None = None
         try:
-            numbers += self._numbers(program, total, traced, dispatcher, values=values)
+            numbers += self._numbers(program, placement, traced, dispatcher, values=values)
             self._report(launch.kernel, 0, len(numbers))
             with torch.inference_mode(), quiet_process():
-                dispatcher.run(numbers, traced, lambda done: self._report(launch.kernel, done, len(numbers)), outcome)
+                dispatcher.run(numbers, tracing, lambda done: self._report(launch.kernel, done, len(numbers)), outcome)
         except HangError as error:
             stopped = error
         except KeyboardInterrupt as error:
@@ -162,40 +175,41 @@ class SimulatedRecorder:
         if stopped is not None:
             raise stopped
         cycles = launch_cycles(launch, self._device, outcome)
-        return Simulated(cycles, min(self._device.limits.sms, -(-total // per_sm)), self._written(launch, program))
+        sms = min(len(placement.columns) * placement.size, -(-total // per_sm))
+        return Simulated(cycles, sms, self._written(launch, program))
 
     def _report(self, kernel: str, done: int, total: int) -> None:
         if self._progress is not None:
             self._progress(kernel, done, total)
 
     def _numbers(
-        self, program: Program, total: int, traced: frozenset[int], dispatcher: Dispatcher, *, values: bool
+        self, program: Program, placement: Placement, traced: frozenset[int], dispatcher: Dispatcher, *, values: bool
     ) -> list[int]:
         """CTAs to run: all, or without values as many as are cheap.
 
         Some CTAs of one SM show what a CTA costs. If all together cost more than `_BUDGET` steps, whole SMs are left
         out, and the totals of the launch are scaled from those that ran: the SMs of the traced CTAs, and others spread
-        over the device.
+        over the device. SMs that run a cluster together count as one.
         """
-        sms = self._device.limits.sms
-        columns = sorted({number % sms for number in traced} or {0})
-        first = [number for number in range(total) if number % sms == columns[0]]
+        total = math.prod(placement.grid)
+        columns = sorted({placement.column(number) for number in traced} or {0})
+        first = [number for number in range(total) if placement.column(number) == columns[0]]
         if values or talks(program) or total <= len(first) + _SAMPLES:
             return list(range(total))
         probe = Outcome([], [])
         with torch.inference_mode(), quiet_process():
-            dispatcher.run(first[: -(-_SAMPLES // 2)], frozenset(), lambda done: None, probe)
+            dispatcher.run(first[: -(-_SAMPLES // 2)], Tracing(), lambda done: None, probe)
         each = probe.steps / probe.done
         if each * total <= _BUDGET:
             return list(range(total))
-        width = min(total, sms)
-        wanted = max(_SAMPLES, int(_BUDGET / (each * len(first))))
+        width = min(total // placement.size, len(placement.columns))
+        wanted = max(-(-_SAMPLES // placement.size), int(_BUDGET / (each * len(first))))
         chosen = dict.fromkeys(columns)
         for step in range(width):
             if len(chosen) >= wanted:
                 break
             chosen[(columns[0] + round(step * width * _GOLDEN)) % width] = None
-        return [number for number in range(total) if number % sms in chosen]
+        return [number for number in range(total) if placement.column(number) in chosen]
 
     def _program(self, launch: CaughtLaunch) -> Program:
         found = self._programs.get(launch.ttgir)

@@ -21,16 +21,17 @@ class Recording:
     launches: Container[int] | None = (0,)
     """Which launches of each kernel, counted from 0 since the recording began; None for all."""
     ctas: Sequence[int] | None = None
-    """Linear numbers of the CTAs on the timeline; None for CTA 0."""
+    """Linear numbers of the CTAs on the timeline; None for CTA 0 and the others of its SM."""
     trace: Trace = field(default_factory=Trace)
     _seen: dict[str, int] = field(default_factory=dict[str, int])
 
-    @property
-    def numbers(self) -> Sequence[int]:
-        return (0,) if self.ctas is None else self.ctas
-
     def counts(self, kernel: str) -> bool:
         """Count one more launch of `kernel`; is it one to record?"""
+        wanted = self.expects(kernel)
+        self._seen[kernel] = self._seen.get(kernel, 0) + 1
+        return wanted
+
+    def expects(self, kernel: str) -> bool:
+        """Is the next launch of `kernel` one to record?"""
         number = self._seen.get(kernel, 0)
-        self._seen[kernel] = number + 1
         return self.kernels(kernel) and (self.launches is None or number in self.launches)

@@ -20,7 +20,7 @@ class SharedView:
     reads. A slot that only TMA loads write may stand for a tile that its descriptor keeps, instead of a copy of it.
     """
 
-    __slots__ = ("_derive", "_own", "_views", "buffer", "shape", "slot", "slots", "tensor")
+    __slots__ = ("_derive", "_own", "_steps", "_views", "buffer", "home", "shape", "slot", "slots", "tensor")
 
     tensor: torch.Tensor | None
     slots: list[SharedView]
@@ -32,13 +32,19 @@ class SharedView:
         tensor: torch.Tensor | None,
         slot: int = -1,
         derive: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        steps: tuple[Callable[[SharedView], SharedView], ...] = (),
+        home: Any = None,
     ) -> None:
         self.buffer = buffer
         self.shape = tuple(shape)
         self.tensor = tensor
         self._own = tensor
+        self.home = home
+        """In a cluster: the CTA that it belongs to."""
         self.slot = slot
         self._derive = derive
+        self._steps = steps
+        """How it is made from its allocation, which it must not hold: nobody collects cycles now."""
         self._views: dict[Any, SharedView] = {}
 
     def __getattr__(self, name: str) -> list[SharedView]:
@@ -46,7 +52,14 @@ class SharedView:
             raise AttributeError(name)
         whole = self.slot < 0
         self.slots = [
-            SharedView(self.buffer, self.shape[1:], self._part(index), index if whole else self.slot)
+            SharedView(
+                self.buffer,
+                self.shape[1:],
+                self._part(index),
+                index if whole else self.slot,
+                steps=(*self._steps, lambda view, index=index: view.slots[index]),
+                home=self.home,
+            )
             for index in range(self.shape[0])
         ]
         return self.slots
@@ -58,9 +71,17 @@ class SharedView:
         found = self._views.get(key)
         if found is None:
             tensor = self.tensor
-            made = None if tensor is None else derive(tensor)
-            found = self._views[key] = SharedView(self.buffer, shape, made, self.slot, derive)
+            derived = None if tensor is None else derive(tensor)
+            steps = (*self._steps, lambda view: view._view(key, shape, derive))
+            found = self._views[key] = SharedView(self.buffer, shape, derived, self.slot, derive, steps, self.home)
         return found
+
+    def within(self, allocation: SharedView) -> SharedView:
+        """The same view of another allocation of the same kind."""
+        view = allocation
+        for step in self._steps:
+            view = step(view)
+        return view
 
     def transposed(self, order: tuple[int, ...]) -> SharedView:
         """The same elements with dimensions in another order."""

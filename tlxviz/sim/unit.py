@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,10 +55,17 @@ class Unit:
     """Number of the first thread of each agent."""
     polls: bool = False
     """Whether the kernel has loops in which it may wait for memory."""
+    meets_after: Operation | None = None
+    """The operation after which the CTAs of a cluster meet without being told to: see `cluster_barriers`."""
     addressing: dict[Value, bool] = field(default_factory=dict[Value, bool])
     """Which tensors are made of ranges and scalars only; filled by `costs`."""
     counter: int = 0
     _asm: dict[Any, str] = field(default_factory=dict[Any, str])
+
+    @property
+    def clustered(self) -> bool:
+        """Whether CTAs run in clusters of more than one."""
+        return math.prod(self.program.cluster) > 1
 
     @property
     def live(self) -> set[Value]:

@@ -68,6 +68,7 @@ _WARP_GROUP_ISSUES = {
     "clc": ("next tile", "slot phase bytes"),
 }
 _TMA_LOADS = {"tma_load": ("load", "slot phase bytes released_by")}
+_TMA_COPIES = {"async_copy": ("copy", "slot bytes released_by")}
 _TMA_STORES = {
     "tma_store": ("store", "slot bytes released_by"),
     "tma_reduce": ("reduce", "slot bytes released_by"),
@@ -84,6 +85,7 @@ MEANINGS: dict[tuple[str, TrackKind], EventMeaning] = {
         *_entries(TrackKind.WARP_GROUP, Work.WAIT, _WARP_GROUP_WAITS, _REACHED, _GOES_ON),
         *_entries(TrackKind.WARP_GROUP, Work.ISSUE, _WARP_GROUP_ISSUES, _REACHED, _GOES_ON),
         *_entries(TrackKind.TMA, Work.BUSY, _TMA_LOADS, _ACCEPTED, "the data is in shared memory"),
+        *_entries(TrackKind.TMA, Work.BUSY, _TMA_COPIES, _ACCEPTED, "the data is in shared memory"),
         *_entries(TrackKind.TMA, Work.BUSY, _TMA_STORES, _ACCEPTED, "the source may be written again"),
         *_entries(
             TrackKind.TENSOR_CORE, Work.BUSY, _TENSOR_CORE, "the tensor core starts the MMA", "the MMA is complete"

@@ -21,18 +21,18 @@ HOPPER = {
     "scf": "condition for if while yield",
     "tt": "addptr atomic_rmw broadcast dot elementwise_inline_asm expand_dims func get_num_programs "
     "get_program_id load make_range reduce reduce.return reshape return splat split store trans",
-    "ttg": "async_commit_group async_copy_global_to_local async_wait barrier clock64 convert_layout "
+    "ttg": "async_commit_group async_copy_global_to_local async_remote_shmem_copy async_remote_shmem_store "
+    "async_wait barrier clock64 convert_layout "
     "global_scratch_alloc local_alloc local_dealloc local_gather local_load local_scatter local_store "
-    "memdesc_index memdesc_reinterpret memdesc_subslice memdesc_trans warp_return warp_specialize "
+    "memdesc_index memdesc_reinterpret memdesc_subslice memdesc_trans remote_shmem_store warp_return warp_specialize "
     "warp_yield",
     "ttng": "arrive_barrier arrive_barrier_named async_store async_tma_copy_global_to_local "
     "async_tma_copy_local_to_global async_tma_prefetch async_tma_store_token_wait "
     "async_tma_store_wait barrier_expect cluster_arrive cluster_size_1d cluster_wait fence "
-    "fence_async_shared fence_mbarrier_init_release_cluster init_barrier inval_barrier prefetch "
+    "fence_async_shared fence_mbarrier_init_release_cluster init_barrier inval_barrier map_to_remote_buffer prefetch "
     "prefetch_tensormap reinterpret_tensor_descriptor tensormap_create tensormap_fenceproxy_acquire "
     "vote_ballot_sync wait_barrier wait_barrier_named warp_group_dot warp_group_dot_wait",
 }
-"""Without those that write into the shared memory of another CTA, which come with clusters."""
 FRAMES = {"builtin.module", "tt.func"}
 """Operations that hold others and have no semantics of their own."""
 NAMES = [f"{dialect}.{name}" for dialect, names in HOPPER.items() for name in names.split()]

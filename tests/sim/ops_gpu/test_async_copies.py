@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from kernel_runner import executes, run_kernel
+from kernel_runner import executes, fbtriton_only, run_kernel
 
 triton = pytest.importorskip("triton")
 tlx = pytest.importorskip("triton.language.extra.tlx")
@@ -75,6 +75,7 @@ def bulk(x_ptr, y_ptr, z_ptr, size, SIZE: tl.constexpr):
     tlx.async_descriptor_store_wait(0)
 
 
+@fbtriton_only("async_load takes no bulk, async_store is not registered")
 @executes("ttg.async_copy_global_to_local", "ttng.async_store", "ttng.async_tma_store_wait")
 def test_bulk_copies():
     x, y, z = torch.randn(1024), torch.zeros(512), torch.zeros(512)
@@ -95,6 +96,7 @@ def prefetched(x_ptr, y_ptr, desc, SIZE: tl.constexpr):
     tl.store(y_ptr + at, tl.load(x_ptr + at))
 
 
+@fbtriton_only("prefetches are left out of the TTGIR")
 @executes("ttng.prefetch", "ttng.prefetch_tensormap", "ttng.async_tma_prefetch")
 def test_prefetches_change_nothing():
     from triton.tools.tensor_descriptor import TensorDescriptor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from kernel_runner import executes, run_kernel, run_ttgir
+from kernel_runner import executes, fbtriton_only, run_kernel, run_ttgir
 
 triton = pytest.importorskip("triton")
 tlx = pytest.importorskip("triton.language.extra.tlx")
@@ -13,18 +13,18 @@ tl = pytest.importorskip("triton.language")
 
 @triton.jit
 def counted(y_ptr, COUNT: tl.constexpr, TIMES: tl.constexpr):
-    box = tlx.local_alloc((32,), tl.int32, 1)
+    box = tlx.local_alloc((128,), tl.int32, 1)
     full = tlx.alloc_barriers(1, arrive_count=COUNT)
     empty = tlx.alloc_barriers(1)
     with tlx.async_tasks():
         with tlx.async_task("default"):
-            at = tl.arange(0, 32)
+            at = tl.arange(0, 128)
             for n in range(TIMES):
                 tlx.barrier_wait(full[0], n & 1)
-                tl.store(y_ptr + n * 32 + at, tlx.local_load(box[0]))
+                tl.store(y_ptr + n * 128 + at, tlx.local_load(box[0]))
                 tlx.barrier_arrive(empty[0])
-        with tlx.async_task(num_warps=1):
-            at = tl.arange(0, 32)
+        with tlx.async_task(num_warps=4):
+            at = tl.arange(0, 128)
             for n in range(TIMES):
                 tlx.barrier_wait(empty[0], (n & 1) ^ 1)
                 tlx.local_store(box[0], at + n * 100)
@@ -36,9 +36,9 @@ def counted(y_ptr, COUNT: tl.constexpr, TIMES: tl.constexpr):
 @pytest.mark.parametrize("count", [2, 3, 5])
 @executes("ttng.init_barrier", "ttng.wait_barrier", "ttng.arrive_barrier")
 def test_a_phase_takes_as_many_arrivals_as_its_count(count: int):
-    y = torch.zeros(5, 32, dtype=torch.int32)
+    y = torch.zeros(5, 128, dtype=torch.int32)
     run_kernel(counted, (1,), y, COUNT=count, TIMES=5)
-    assert torch.equal(y, torch.arange(5, dtype=torch.int32)[:, None] * 100 + torch.arange(32, dtype=torch.int32))
+    assert torch.equal(y, torch.arange(5, dtype=torch.int32)[:, None] * 100 + torch.arange(128, dtype=torch.int32))
 
 
 @triton.jit
@@ -62,7 +62,7 @@ def by_warps(y_ptr, TIMES: tl.constexpr):
                 tlx.barrier_arrive(full[0])
 
 
-@executes("ttng.arrive_barrier")
+@executes("ttng.arrive_barrier", utlx=["tlx.warp_barrier_arrive"])
 def test_warp_barriers_count_threads():
     y = torch.zeros(4, 128, dtype=torch.int32)
     run_kernel(by_warps, (1,), y, TIMES=4)
@@ -91,6 +91,7 @@ def under_conditions(y_ptr, TIMES: tl.constexpr):
                 rounds += odd.to(tl.int32)
 
 
+@fbtriton_only("barrier_arrive takes no predicate")
 @executes("ttng.wait_barrier", "ttng.arrive_barrier")
 def test_predicates():
     y = torch.zeros(32, dtype=torch.int32)
@@ -116,7 +117,11 @@ def named(y_ptr, TIMES: tl.constexpr):
                 tlx.named_barrier_wait(10, 256)
 
 
-@executes("ttng.wait_barrier_named", "ttng.arrive_barrier_named")
+@executes(
+    "ttng.wait_barrier_named",
+    "ttng.arrive_barrier_named",
+    utlx=["tlx.named_barrier_wait", "tlx.named_barrier_arrive"],
+)
 def test_named_barriers_hand_over():
     y = torch.zeros(4, 128, dtype=torch.int32)
     run_kernel(named, (1,), y, TIMES=4)
@@ -137,6 +142,7 @@ def meeting(y_ptr):
     tl.store(y_ptr, tlx.cluster_cta_rank() + 10 * tlx.cluster_size_1d())
 
 
+@fbtriton_only("its fence and the size of its cluster are not registered, its cluster barrier wants more than one CTA")
 @executes("ttng.barrier_expect", "ttg.barrier", "ttng.fence", "ttng.fence_async_shared")
 @executes("ttng.fence_mbarrier_init_release_cluster", "nvg.cluster_id", "ttng.cluster_size_1d")
 @executes("ttng.cluster_arrive", "ttng.cluster_wait")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from kernel_runner import executes, run_kernel, run_ttgir
+from kernel_runner import executes, fbtriton_only, run_kernel, run_ttgir
+
+from tlxviz.ir import load_program
 
 triton = pytest.importorskip("triton")
 tlx = pytest.importorskip("triton.language.extra.tlx")
@@ -125,6 +127,24 @@ def gathered(x_ptr, index_ptr, y_ptr, z_ptr, ROWS: tl.constexpr, COLUMNS: tl.con
     tl.store(z_ptr + at, tlx.local_load(target[0]))
 
 
+@triton.jit
+def renamed(x_ptr, y_ptr, SIZE: tl.constexpr):
+    floats = tlx.local_alloc((SIZE,), tl.float32, 2)
+    bits = tlx.local_alloc((SIZE,), tl.int32, 2, reuse=floats)
+    at = tl.arange(0, SIZE)
+    tlx.local_store(floats[1], tl.load(x_ptr + at))
+    tl.store(y_ptr + at, tlx.local_load(bits[1]))
+
+
+@executes("ttg.memdesc_reinterpret")
+def test_a_buffer_in_the_place_of_another():
+    x, y = torch.randn(128), torch.zeros(128, dtype=torch.int32)
+    run = run_kernel(renamed, (1,), x, y, SIZE=128)
+    assert torch.equal(y, x.view(torch.int32))
+    assert [(buffer.name, buffer.bytes) for buffer in load_program(run.launch.ttgir).buffers] == [("floats", 1024)]
+
+
+@fbtriton_only("it has no local_gather and no local_scatter")
 @pytest.mark.parametrize("axis", [0, 1])
 @executes("ttg.local_gather", "ttg.local_scatter")
 def test_gather_and_scatter(axis: int):

@@ -18,10 +18,10 @@ from tlxviz.sim import (
     pointers,
 )
 from tlxviz.sim.engine import AgentRun
-from tlxviz.sim.runtime import reductions, reports, scalars, tensors, transfers
+from tlxviz.sim.runtime import reductions, remote, reports, scalars, tensors, transfers
 from tlxviz.sim.shared import allocate
 
-_WHOLE = (scalars, tensors, reductions, transfers, reports)
+_WHOLE = (scalars, tensors, reductions, transfers, remote, reports)
 _SOME: tuple[tuple[Any, str], ...] = (
     (
         torch,
@@ -31,7 +31,8 @@ _SOME: tuple[tuple[Any, str], ...] = (
     (
         dtypes,
         """wrap unsigned truncating_rem round_f32 round_f16 round_scalar cast cast_towards_zero float_to_int
-        float_to_int_scalar float_to_unsigned int_to_float int_to_float_scalar shift_left as_unsigned tf32""",
+        float_to_int_scalar float_to_unsigned int_to_float int_to_float_scalar shift_left as_unsigned tf32
+        fp4_to_float""",
     ),
     (
         parts,
@@ -39,7 +40,7 @@ _SOME: tuple[tuple[Any, str], ...] = (
         first_of""",
     ),
     (memory, "load_tile copy_tile store_tile load_dense store_dense load_scalar store_scalar"),
-    (atomics, "combine atomic_scalar atomic_dense cas_dense"),
+    (atomics, "combine atomic_scalar atomic_dense atomic_along cas_dense"),
     (pointers, "address_of bitcast_pointer bitcast_pointers select_pointers resolve_tensor"),
     (descriptors, "TileDescriptor make_descriptor find_descriptor"),
 )

@@ -15,9 +15,7 @@ from tlxviz.sim.shared import SharedView
 
 def make_barriers(cta: Cta, array: int, slots: int) -> list[Barrier]:
     """The mbarriers of one allocation."""
-    made = [Barrier(cta.sm.loop, array, slot) for slot in range(slots)]
-    cta.barriers += made
-    return made
+    return [Barrier(cta.sm.loop, array, slot) for slot in range(slots)]
 
 
 def land(cycle: int, arrival: tuple[Barrier, int, int]) -> None:
@@ -55,6 +53,15 @@ def land_gather(cycle: int, arrival: tuple[Barrier, int, int, TileDescriptor, An
     barrier, size, cause, descriptor, (rows, column), target = arrival
     descriptor.gather(rows, column, target)
     barrier.land(cycle, size, cause)
+
+
+def arrive_later(cycle: int, arrival: tuple[Barrier, int, int, int]) -> None:
+    """All copies of a warp group that were under way have landed: its threads arrive."""
+    barrier, threads, site, cause = arrival
+    barrier.last_site, barrier.last_time = site, cycle
+    barrier.pending -= threads
+    if barrier.pending <= 0:
+        barrier.settle(cycle, cause)
 
 
 def land_copy(cycle: int, copied: tuple[Any, ...]) -> None:

@@ -6,6 +6,7 @@ from tlxviz.sim.emitter import EMITTERS
 from tlxviz.sim.semantics import (
     async_copies,
     cf,
+    cluster_barriers,
     comparisons,
     constants,
     conversions,
@@ -19,6 +20,7 @@ from tlxviz.sim.semantics import (
     math,
     mma,
     pointers,
+    remote_memory,
     scf,
     shapes,
     shared_memory,
@@ -31,6 +33,7 @@ from tlxviz.sim.semantics import (
 __all__ = [
     "async_copies",
     "cf",
+    "cluster_barriers",
     "comparisons",
     "constants",
     "conversions",
@@ -44,6 +47,7 @@ __all__ = [
     "math",
     "mma",
     "pointers",
+    "remote_memory",
     "scf",
     "shapes",
     "shared_memory",

@@ -95,6 +95,22 @@ def async_commit_group(e: Emitter, op: Operation) -> None:
         e.set(result, Scalar("None"))
 
 
+@emits("ttng.async_copy_mbarrier_arrive")
+def async_copy_mbarrier_arrive(e: Emitter, op: Operation) -> None:
+    """Every thread arrives when all copies that it has started until now have landed; nobody waits here."""
+    b = barrier(e, op.groups["barrier"][0])
+    e.flush()
+    begin = e.mark()
+    e.charge(latency=e.unit.device.sync.mbarrier_arrive)
+    e.order()
+    row = e.row()
+    e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
+    if not op.attributes.get("noIncrement"):
+        e.line(f"{b}.pending += {e.threads}")
+    landed = e.let("max(t, me.group[0], *(done for done, _ in me.copies))", "x")
+    e.line(f"heappush(heap, ({landed}, next(seq), arrive_later, ({b}, {e.threads}, {e.site()}, {row})))")
+
+
 @emits("ttg.async_wait")
 def async_wait(e: Emitter, op: Operation) -> None:
     for result in op.results:

@@ -1,4 +1,4 @@
-"""`arith.constant`."""
+"""`arith.constant`, and values that nobody uses."""
 
 from __future__ import annotations
 
@@ -41,3 +41,10 @@ def constant(e: Emitter, op: Operation) -> None:
         e.set(op.result, Uniform(literal(number, element)))
         return
     e.set(op.result, Scalar(literal(value, element)))
+
+
+@emits("ub.poison")
+def poison(e: Emitter, op: Operation) -> None:
+    """Any value will do, since what depends on it is never looked at."""
+    zero = literal(0, scalar_type(op.result.type))
+    e.set(op.result, Uniform(zero) if isinstance(op.result.type, TensorType) else Scalar(zero))

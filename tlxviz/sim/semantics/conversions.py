@@ -132,6 +132,15 @@ def float_to_float(e: Emitter, op: Operation) -> None:
         e.result_dense(op, f"{e.dense(source)}.to({dtype})")
 
 
+@emits("ttg.fp4_to_fp")
+def fp4_to_fp(e: Emitter, op: Operation) -> None:
+    costs.conversion(e, op)
+    if skip(e, op):
+        return
+    dtype = e.dtype(scalar_type(op.result.type))
+    e.result_dense(op, f"fp4_to_float({e.dense(op.operands[0])}, {op.attributes['axis']}, {dtype})")
+
+
 @emits("arith.bitcast", "tt.bitcast")
 def bitcast(e: Emitter, op: Operation) -> None:
     if skip(e, op):

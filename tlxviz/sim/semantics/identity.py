@@ -25,10 +25,10 @@ def thread_id(e: Emitter, op: Operation) -> None:
     e.result_scalar(op, "me.first_thread" if op.attributes["axis"] == 0 else "0")
 
 
-@emits("nvg.cluster_id", "ttg.warp_id")
-def cluster_id(e: Emitter, op: Operation) -> None:
+@emits("ttg.warp_id")
+def warp_id(e: Emitter, op: Operation) -> None:
     e.charge(slots=1)
-    e.result_scalar(op, "0" if op.name == "nvg.cluster_id" else "me.first_thread // 32")
+    e.result_scalar(op, "me.first_thread // 32")
 
 
 @emits("ttg.clock64")

@@ -1,4 +1,4 @@
-"""Matrix products: `tt.dot` and wgmma."""
+"""Matrix products: wgmma, and `tt.dot` on tensor cores or as multiply-adds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.types import MemDescType, ScalarType, TensorType, element_of
+from tlxviz.sim import costs
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.engine import TENSOR_CORE
 from tlxviz.sim.representation import Absent, Dense, Uniform
@@ -42,8 +43,15 @@ def tensor_rate(e: Emitter, op: Operation) -> float:
     return rates.get(name, core.fp8)
 
 
-def _operand(e: Emitter, value: Value, precision: str) -> str:
-    """An MMA operand as f32 (f64 for wide and integer types)."""
+def _multiply_adds(op: Operation) -> bool:
+    """Whether the layout of the result says that no tensor core computes it, as where fp32 has to stay exact."""
+    type_ = op.result.type
+    assert isinstance(type_, TensorType)
+    return type_.encoding is not None and type_.encoding.name == "blocked"
+
+
+def _operand(e: Emitter, value: Value, exact: bool) -> str:
+    """An operand as f32 (f64 for wide and integer types); tensor cores drop bits of it, unless it is `exact`."""
     element = scalar_type(value.type)
     code = e.scalar(value) if isinstance(value.type, MemDescType) else e.dense(value)
     held_wide = False
@@ -55,7 +63,7 @@ def _operand(e: Emitter, value: Value, precision: str) -> str:
         return code
     match element.name:
         case "f32":
-            return f"tf32({code})" if precision in ("tf32", "0") else code
+            return code if exact else f"tf32({code})"
         case "f64":
             return code
         case _ if element.is_integer:
@@ -67,8 +75,8 @@ def _operand(e: Emitter, value: Value, precision: str) -> str:
 def dot_code(e: Emitter, op: Operation) -> str:
     """The product in the accumulator's type; a zero accumulator costs nothing."""
     a, b, c = (op.groups[part][0] for part in "abc")
-    precision = str(op.attributes.get("inputPrecision", "0"))
-    x, y = _operand(e, a, precision), _operand(e, b, precision)
+    exact = _multiply_adds(op)
+    x, y = _operand(e, a, exact), _operand(e, b, exact)
     held = e.get(c)
     type_ = scalar_type(op.result.type)
     zero = isinstance(held, Uniform) and held.code in ("0.0", "0", "-0.0")
@@ -92,7 +100,26 @@ def dot_code(e: Emitter, op: Operation) -> str:
 
 @emits("tt.dot")
 def dot(e: Emitter, op: Operation) -> None:
-    """A synchronous MMA (`mma.sync`)."""
+    if _multiply_adds(op):
+        _fma(e, op)
+    else:
+        _mma_sync(e, op)
+    if skip(e, op):
+        e.set(op.result, Absent())
+    else:
+        e.result_dense(op, dot_code(e, op))
+
+
+def _fma(e: Emitter, op: Operation) -> None:
+    """One multiply-add per element and step; operands come from shared memory and are counted where they are loaded."""
+    work = flop(op)
+    costs.multiply_adds(e, scalar_type(op.result.type), work // 2)
+    if e.timed:
+        e.flush()
+        e.line(f"sm.flop += {work}")
+
+
+def _mma_sync(e: Emitter, op: Operation) -> None:
     core = e.unit.device.tensor_core
     cycles, work = mma_cycles(e, op)
     duration = math.ceil(cycles / core.mma_sync_fraction)
@@ -108,10 +135,6 @@ def dot(e: Emitter, op: Operation) -> None:
         e.line(f"sm.tensor_free = t = {x} + {duration}; sm.tensor_busy += {duration}; sm.flop += {work}")
     e.record(begin=begin)
     e.record(begin=x, end="t", cause=row, engine=TENSOR_CORE)
-    if skip(e, op):
-        e.set(op.result, Absent())
-        return
-    e.result_dense(op, dot_code(e, op))
 
 
 @emits("ttng.warp_group_dot")

@@ -10,6 +10,7 @@ from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.representation import Absent
 from tlxviz.sim.semantics.operands import scalar_type, skip
+from tlxviz.sim.semantics.sync import is_remote
 
 
 def buffer_of(e: Emitter, value: Value) -> Buffer | None:
@@ -41,11 +42,13 @@ def local_alloc(e: Emitter, op: Operation) -> None:
     root = e.unit.program.roots.get(result)
     if isinstance(root, BarrierArray):
         e.unit.arrays.add(result)
-        e.result_scalar(op, f"make_barriers(cta, {root.index}, {root.slots})")
+        make = "shared_barriers" if e.unit.clustered else "make_barriers"
+        e.result_scalar(op, f"{make}(cta, {root.index}, {root.slots})")
         return
     index = root.index if isinstance(root, Buffer) else -1
     init = op.operand("init") or (op.operands[0] if op.operands else None)
-    e.result_scalar(op, f"allocate({index}, {e.shape(result)}, {held_dtype(e, result)}, {contents(e, result)})")
+    make = "shared_memory(cta, " if e.unit.clustered else "allocate("
+    e.result_scalar(op, f"{make}{index}, {e.shape(result)}, {held_dtype(e, result)}, {contents(e, result)})")
     if init is not None:
         costs.shared_traffic(e, init.type)
         costs.block_barrier(e)
@@ -113,12 +116,14 @@ def memdesc_reinterpret(e: Emitter, op: Operation) -> None:
 def local_load(e: Emitter, op: Operation) -> None:
     e.order()  # what was to land or leave before now has
     costs.shared_traffic(e, op.result.type)
+    source = op.groups["src"][0]
+    if is_remote(e, source):
+        e.charge(latency=e.unit.device.cluster.remote_latency_cycles)
     if skip(e, op):
         e.set(op.result, Absent())
         return
-    source = op.groups["src"][0]
     dtype = e.dtype(scalar_type(op.result.type))
-    view = f"{e.scalar(source)}.tensor"
+    view = f"{_at_hand(e, source)}.tensor"
     e.result_dense(op, f"{view}.clone()" if held_dtype(e, source) == dtype else f"{view}.to({dtype})")
 
 
@@ -128,7 +133,13 @@ def local_store(e: Emitter, op: Operation) -> None:
     value, target = op.groups["value"][0], op.groups["dst"][0]
     costs.shared_traffic(e, value.type)
     if contents(e, target):
-        e.line(f"{e.scalar(target)}.store({e.dense(value)})")
+        e.line(f"{_at_hand(e, target)}.store({e.dense(value)})")
+
+
+def _at_hand(e: Emitter, view: Value) -> str:
+    """The view, which has to be there still if it is of another CTA."""
+    code = e.scalar(view)
+    return f"reached({code})" if is_remote(e, view) else code
 
 
 @emits("ttg.local_gather")
@@ -153,3 +164,17 @@ def local_scatter(e: Emitter, op: Operation) -> None:
         axis = op.attributes["axis"]
         dtype = held_dtype(e, target)
         e.line(f"{e.scalar(target)}.tensor.scatter_({axis}, {e.dense(index)}.long(), {e.dense(value)}.to({dtype}))")
+
+
+@emits("ttg.local_atomic_scatter_rmw")
+def local_atomic(e: Emitter, op: Operation) -> None:
+    e.order()  # what was to land or leave before now has
+    value, target, index = op.groups["value"][0], op.groups["dst"][0], op.groups["indices"][0]
+    costs.shared_traffic(e, value.type, 2)
+    if not contents(e, target):
+        e.set(op.result, Absent())
+        return
+    mask = op.operand("mask")
+    chosen = "None" if mask is None else e.dense(mask)
+    where = f"{e.scalar(target)}.tensor, {op.attributes['axis']}, {e.dense(index)}"
+    e.result_dense(op, f"atomic_along({op.attributes['rmw_op']!r}, {where}, {e.dense(value)}, {chosen})")

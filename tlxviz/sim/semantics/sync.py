@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import BarrierArray
-from tlxviz.ir.types import TensorType
+from tlxviz.ir.types import MemDescType, TensorType
 from tlxviz.sim import costs
 from tlxviz.sim.emitter import Emitter, emits
+from tlxviz.sim.errors import UnsupportedOperation
+from tlxviz.sim.semantics.cluster_barriers import meet
 from tlxviz.sim.semantics.operands import scalar_type, skip
 
 
@@ -58,6 +60,8 @@ def drain(e: Emitter, queue: str, condition: str, cycles: float) -> None:
 def init_barrier(e: Emitter, op: Operation) -> None:
     e.charge(slots=1)
     e.line(f"{barrier(e, op.groups['barrier'][0])}.init({op.attributes['count']})")
+    if op is e.unit.meets_after:
+        meet(e)
 
 
 @emits("ttng.inval_barrier")
@@ -106,10 +110,22 @@ def wait_barrier(e: Emitter, op: Operation) -> None:
     close_guard(e, guarded)
 
 
-@emits("ttng.arrive_barrier")
+def is_remote(e: Emitter, value: Value) -> bool:
+    """Whether a view is of another CTA's memory, or may be."""
+    return e.unit.clustered and isinstance(value.type, MemDescType) and value.type.space == "shared_cluster_memory"
+
+
+def arrived(e: Emitter, b: str) -> str:
+    """Statements that note the last arrival on a barrier."""
+    note = f"{b}.last_site = {e.site()}; {b}.last_time = t"
+    return f"{note}; {b}.last_cta = cta.index" if e.unit.clustered else note
+
+
+@emits("ttng.arrive_barrier", "tlx.warp_barrier_arrive")
 def arrive_barrier(e: Emitter, op: Operation) -> None:
     e.settle_loads()
     guarded = open_guard(e, op)
+    remote = is_remote(e, op.groups["barrier"][0])
     b = barrier(e, op.groups["barrier"][0])
     e.flush()
     begin = e.mark()
@@ -119,11 +135,17 @@ def arrive_barrier(e: Emitter, op: Operation) -> None:
     row = e.row()
     e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
     count = op.attributes["count"]
-    if op.attributes.get("perThread"):
+    if op.name == "tlx.warp_barrier_arrive" or op.attributes.get("perThread"):
         count *= e.threads
-    e.line(f"{b}.last_site = {e.site()}; {b}.last_time = t")
-    e.line(f"{b}.pending -= {count}")
-    e.line(f"if {b}.pending <= 0: {b}.settle(t, {row})")
+    if remote:
+        cycles = round(e.unit.device.cluster.remote_arrive_cycles)
+        x = e.let(f"max(t + {cycles}, me.remote)", "x")  # not before what was stored there earlier
+        arrival = f"{b}, {count}, {e.foreign(row)}, {e.site()}, cta"
+        e.line(f"heappush(heap, ({x}, next(seq), arrive_remotely, ({arrival})))")
+    else:
+        e.line(arrived(e, b))
+        e.line(f"{b}.pending -= {count}")
+        e.line(f"if {b}.pending <= 0: {b}.settle(t, {row})")
     close_guard(e, guarded)
 
 
@@ -136,6 +158,11 @@ def _has_one_arrival(e: Emitter, value: Value) -> bool:
 @emits("ttng.barrier_expect")
 def barrier_expect(e: Emitter, op: Operation) -> None:
     guarded = open_guard(e, op)
+    if is_remote(e, op.groups["barrier"][0]):
+        raise UnsupportedOperation(
+            "barrier_expect_bytes on the barrier of another CTA: Hopper's instruction (expect_tx.shared::cta) takes "
+            "barriers of its own CTA only, so let that CTA expect its own bytes"
+        )
     b = barrier(e, op.groups["barrier"][0])
     size = op.attributes["bytes"]
     e.flush()
@@ -147,7 +174,7 @@ def barrier_expect(e: Emitter, op: Operation) -> None:
         e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
-    e.line(f"{b}.tx += {size}; {b}.pending -= 1; {b}.last_site = {e.site()}; {b}.last_time = t")
+    e.line(f"{b}.tx += {size}; {b}.pending -= 1; {arrived(e, b)}")
     e.line(f"if {b}.pending <= 0: {b}.settle(t, {row})")
     close_guard(e, guarded)
 
@@ -157,13 +184,13 @@ def block_barrier(e: Emitter, op: Operation) -> None:
     costs.block_barrier(e)
 
 
-@emits("ttng.wait_barrier_named", "ttng.arrive_barrier_named")
+@emits("ttng.wait_barrier_named", "ttng.arrive_barrier_named", "tlx.named_barrier_wait", "tlx.named_barrier_arrive")
 def named_barrier(e: Emitter, op: Operation) -> None:
     sync = e.unit.device.sync
     e.settle_loads()
     number = e.scalar(op.groups["barrier"][0])
     needed = e.scalar(op.groups["threads"][0])
-    waits = op.name == "ttng.wait_barrier_named"
+    waits = op.name in ("ttng.wait_barrier_named", "tlx.named_barrier_wait")
     e.flush()
     begin = e.mark()
     if not waits:
@@ -184,7 +211,7 @@ def named_barrier(e: Emitter, op: Operation) -> None:
     e.record(begin=begin, slot=number, cause=f"{b}.cause")
 
 
-# ---------------------------------------------------------------------- fences, clusters of one CTA, votes
+# ---------------------------------------------------------------------- fences, votes
 
 
 @emits("ttng.fence_async_shared")
@@ -207,25 +234,6 @@ def _fence(e: Emitter, cycles: float) -> None:
 @emits("ttng.fence_mbarrier_init_release_cluster")
 def fence_mbarrier_init(e: Emitter, op: Operation) -> None:
     e.charge(latency=e.unit.device.sync.fence_async_shared)
-
-
-@emits("ttng.cluster_arrive", "ttng.cluster_wait", "ttng.cluster_barrier")
-def cluster_barrier(e: Emitter, op: Operation) -> None:
-    """A cluster of one CTA has nobody to wait for; larger clusters are refused at launch."""
-    e.charge(latency=e.unit.device.sync.named_barrier)
-
-
-@emits("ttng.cluster_size_1d")
-def cluster_size(e: Emitter, op: Operation) -> None:
-    e.result_scalar(op, "1")
-
-
-@emits("ttng.map_to_remote_buffer")
-def map_to_remote_buffer(e: Emitter, op: Operation) -> None:
-    source = op.groups["src"][0]
-    e.set(op.result, e.get(source))
-    if source in e.unit.arrays:
-        e.unit.arrays.add(op.result)
 
 
 @emits("ttng.vote_ballot_sync")

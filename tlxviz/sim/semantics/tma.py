@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.types import MemDescType, Type, bytes_of
@@ -12,10 +14,19 @@ from tlxviz.sim.engine import TMA
 from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.expressions import tuple_code
 from tlxviz.sim.representation import Pointer, Scalar
+from tlxviz.sim.runtime.remote import Multicast
+from tlxviz.sim.runtime.transfers import land, land_gather, land_load, land_tile
 from tlxviz.sim.semantics.shared_memory import contents
-from tlxviz.sim.semantics.sync import barrier, close_guard, drain, open_guard
+from tlxviz.sim.semantics.sync import arrived, barrier, close_guard, drain, is_remote, open_guard
 
 STORE_WAIT_CYCLES = 8.0
+LANDINGS: dict[str, Callable[[int, Any], None]] = {
+    "": land,
+    "load": land_load,
+    "tile": land_tile,
+    "gather": land_gather,
+}
+"""What happens when a load arrives; with values off, or contents that nobody reads, only its barrier is told."""
 
 
 def _coordinates(e: Emitter, op: Operation) -> str:
@@ -31,8 +42,8 @@ def _block_bytes(type_: Type) -> int:
 def tma_load(e: Emitter, op: Operation) -> None:
     tma = e.unit.device.tma
     guarded = open_guard(e, op)
-    if op.groups.get("multicast"):
-        raise UnsupportedOperation("TMA multicast needs clusters, which this version does not simulate")
+    if is_remote(e, op.groups["barrier"][0]):
+        raise UnsupportedOperation("a TMA load that tells the barrier of another CTA (two_ctas), which Hopper cannot")
     target = op.groups["dst"][0]
     size = _block_bytes(target.type)
     b = barrier(e, op.groups["barrier"][0])
@@ -51,6 +62,20 @@ def tma_load(e: Emitter, op: Operation) -> None:
     e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
+    root = e.unit.program.roots.get(target)
+    whole = root is not None and root.index in e.unit.borrowing and method == "load"
+    to_several = op.operand("multicast")
+    if to_several is not None:
+        latency = round(tma.l2_latency_cycles + e.unit.device.cluster.multicast_cycles)
+        landing = LANDINGS["tile" if whole else method] if needed else LANDINGS[""]
+        code = e.site() + TMA * len(e.unit.program.sites)
+        load = e.constant(Multicast(e.site(), code, size, transfer, latency, landing, whole))
+        source = f"({e.scalar(op.groups['desc'][0])}, {at}, {view})" if needed else "None"
+        outer, inner = e.iteration()
+        mask = e.scalar(to_several)
+        e.line(f"multicast({load}, cta, {mask}, t, {b}, {row}, ({outer}, {inner}), {source})")
+        close_guard(e, guarded)
+        return
     x = e.fresh("x")
     e.line(f"{x} = sm.tma_free")
     e.line(f"if {x} < t: {x} = t")
@@ -62,8 +87,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
         cause = f"{row} + 1"
     if needed:
         desc = e.scalar(op.groups["desc"][0])
-        root = e.unit.program.roots.get(target)
-        if root is not None and root.index in e.unit.borrowing and method == "load":
+        if whole:
             method, arrival = "tile", view
         else:
             arrival = f"{view}.tensor"
@@ -141,7 +165,7 @@ def tma_store_token_wait(e: Emitter, op: Operation) -> None:
         b = barrier(e, target)
         e.order()
         with e.block(f"if {e.scalar(condition)}:"):
-            e.line(f"{b}.last_site = {e.site()}; {b}.last_time = t; {b}.pending -= 1")
+            e.line(f"{arrived(e, b)}; {b}.pending -= 1")
             e.line(f"if {b}.pending <= 0: {b}.settle(t, {'len(rows) - 1' if e.traced else '-1'})")
 
 

@@ -1,0 +1,1 @@
+"""tlxviz inside somebody's program: a block whose kernels are recorded."""

@@ -1,0 +1,65 @@
+"""From a compiled kernel and the arguments of a call to the `Launch` that others work with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tlxviz import _triton
+from tlxviz.launch.cubin import registers_of
+from tlxviz.launch.locations import rebased
+from tlxviz.launch.model import Launch
+from tlxviz.launch.parameters import bind
+
+
+class Describer:
+    """Describes launches; remembers what it found out about a kernel."""
+
+    def __init__(self) -> None:
+        self._versions = _triton.toolchain().versions()
+        self._ttgir: dict[int, tuple[Any, str]] = {}
+        """By the identity of a kernel's source object, which is kept: TTGIR that names the function's own file."""
+
+    def describe(
+        self, kernel: Any, function: Any, grid: tuple[int, int, int], arguments: dict[str, Any], seconds: float
+    ) -> Launch:
+        """The launch of a compiled kernel.
+
+        Args:
+            kernel: Triton's compiled kernel.
+            function: The function that it comes from.
+            grid: CTAs in x, y and z.
+            arguments: All arguments by name, constexprs included.
+            seconds: How long it took to compile.
+        """
+        source = _triton.source_of(function)
+        _, ttgir = self._ttgir.get(id(kernel.src), (None, ""))
+        if not ttgir:
+            ttgir = rebased(kernel.asm["ttgir"], source.file, _triton.files_of_helpers(function))
+            self._ttgir[id(kernel.src)] = kernel.src, ttgir
+        return Launch(
+            kernel=function.__name__,
+            grid=grid,
+            parameters=bind(kernel, arguments, ttgir),
+            arguments=dict(arguments),
+            ttgir=ttgir,
+            metadata=_triton.plain_metadata(kernel) | _registers(kernel),
+            source=source.text,
+            source_file=source.file,
+            source_line=source.line,
+            compile_seconds=seconds,
+            versions=dict(self._versions),
+        )
+
+
+def padded(grid: Any) -> tuple[int, int, int]:
+    """A grid of one to three sizes as x, y and z."""
+    sizes = [int(size) for size in grid]
+    x, y, z = (*sizes, 1, 1, 1)[:3]
+    return x, y, z
+
+
+def _registers(kernel: Any) -> dict[str, int]:
+    """Registers a thread, which decide how many CTAs share an SM; empty where the binary does not say."""
+    binary = kernel.asm.get("cubin")
+    count = registers_of(binary, kernel.metadata.name) if isinstance(binary, bytes) else 0
+    return {"registers": count} if count else {}

@@ -1,0 +1,99 @@
+"""Beside a real GPU: the program's launches run as they do, and those to be recorded are simulated as well."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any, Protocol
+
+import torch
+
+from tlxviz import _triton
+from tlxviz.launch.describe import Describer, padded
+from tlxviz.launch.model import Executed, HostDescriptor, Launch
+from tlxviz.launch.patching import Scope
+
+
+class Executor(Protocol):
+    """Who simulates launches."""
+
+    def expects(self, kernel: str) -> bool:
+        """Is the next launch of the kernel one to record?"""
+        ...
+
+    def pass_over(self, kernel: str) -> None:
+        """Count a launch that is not executed."""
+        ...
+
+    def execute(self, launch: Launch) -> Executed | None: ...
+
+
+class Shadow:
+    """Watches launches on a real GPU.
+
+    Args:
+        executor: Simulates the launches that it expects, from copies of their arguments: integers as they are before
+            the launch, since they may steer it, and other tensors with their shapes alone.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._describer = Describer()
+        self._lock = threading.RLock()
+        self._trials = threading.local()
+
+    def install(self, scope: Scope) -> None:
+        jit_function, tuner = _triton.jit_function_class(), _triton.autotuner_class()
+        launch, bench = jit_function.run, tuner._bench
+
+        def run(function: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
+            if not (warmup or getattr(self._trials, "on", False) or torch.cuda.is_current_stream_capturing()):
+                with self._lock:
+                    self._watch(launch, function, args, grid, options)
+            return launch(function, *args, grid=grid, warmup=warmup, **options)
+
+        def bench_quietly(tuner: Any, *args: Any, **options: Any) -> Any:
+            self._trials.on = True
+            try:
+                return bench(tuner, *args, **options)
+            finally:
+                self._trials.on = False
+
+        scope.set_attr(jit_function, "run", run)
+        scope.set_attr(tuner, "_bench", bench_quietly)
+        for owner, name, value in _triton.bypasses():
+            scope.set_attr(owner, name, value)
+        for namespace, name in _triton.knobs_of_bypasses():
+            scope.set_item(namespace, name, False)
+
+    def _watch(self, launch: Any, function: Any, args: tuple[Any, ...], grid: Any, options: dict[str, Any]) -> None:
+        name = function.__name__
+        if not self._executor.expects(name):
+            self._executor.pass_over(name)
+            return
+        kernel = _triton.finished(launch(function, *args, grid=grid, warmup=True, **options))
+        if kernel is None:
+            return
+        arguments = _triton.bound(function, args, options)
+        sizes = padded(grid(arguments) if callable(grid) else grid)
+        described = self._describer.describe(kernel, function, sizes, arguments, 0.0)
+        with torch.no_grad():
+            self._executor.execute(replace(described, parameters=[(key, _copy(v)) for key, v in described.parameters]))
+
+
+def _copy(value: Any) -> Any:
+    match value:
+        case torch.Tensor():
+            return _on_host(value)
+        case HostDescriptor():
+            return replace(value, base=_on_host(value.base))
+        case _:
+            return value
+
+
+def _on_host(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor of the same shape in the host's memory; floats are not copied."""
+    storage = torch.empty(tensor.untyped_storage().nbytes(), dtype=torch.uint8)
+    host = torch.empty(0, dtype=tensor.dtype)
+    host.set_(storage.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
+    return host if tensor.dtype.is_floating_point else host.copy_(tensor)
