@@ -103,6 +103,26 @@ SCRIPTS = {
         torch.cuda.random.set_rng_state_all(states)
         assert torch.equal(first, torch.rand(4, device="cuda"))
     """,
+    "compiled functions run as they are written": """
+        @torch.compile(fullgraph=True)
+        def doubled(x):
+            return x * 2
+
+        model = torch.nn.Linear(2, 2).cuda()
+        model.compile()
+        x = torch.ones(2, device="cuda")
+        assert torch.equal(torch.compile(doubled, mode="max-autotune")(x), x + x)
+        assert model(x).is_cuda and torch.compile(model)(x).is_cuda
+    """,
+    "the profiler": """
+        from torch.profiler import ProfilerActivity, profile, record_function
+
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as recorded, record_function("mine"):
+            torch.ones(2, device="cuda") + 1
+        assert "mine" in recorded.key_averages().table(sort_by="cuda_time_total")
+        with torch.autograd.profiler.emit_nvtx(), torch.cuda.profiler.profile():
+            torch.cuda.nvtx.mark("here")
+    """,
     "what is not simulated says so": """
         try:
             torch.cuda.get_device_properties(0).persisting_l2_cache_max_size

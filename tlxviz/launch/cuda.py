@@ -10,6 +10,7 @@ import torch
 
 from tlxviz.launch import (
     autocasting,
+    compiling,
     generators,
     graphs,
     libraries,
@@ -86,6 +87,7 @@ def install(scope: Scope, gpu: Gpu) -> CudaInCpuMemory:
     unseen.install(scope, mode)
     autocasting.install(scope)
     profiling.install(scope)
+    compiling.install(scope)
     scope.enter_context(mode)
     return mode
 

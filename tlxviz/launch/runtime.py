@@ -100,8 +100,9 @@ def install(scope: Scope, gpu: Gpu) -> None:
         scope.set_attr(torch_internals.C, f"_cuda_{name}", value)
     cudart = Cudart(gpu)
     for name, value in {
-        "_exchange_device": _select,
-        "_maybe_exchange_device": _select,
+        # torch._dynamo refuses one function under two names.
+        "_exchange_device": lambda device: _select(device),
+        "_maybe_exchange_device": lambda device: _select(device),
         "_get_device_properties": lambda _device: properties,
         "_initialized": True,
         "cudart": lambda: cudart,
@@ -135,7 +136,7 @@ def _functions(gpu: Gpu) -> dict[str, Callable[..., Any]]:
     return {
         "getDeviceCount": lambda: 1,
         "getDevice": lambda: 0,
-        "setDevice": _select,
+        "setDevice": lambda device: _select(device),
         "memoryStats": lambda _device: DEVICE_MEMORY.stats(),
         "resetPeakMemoryStats": lambda _device: DEVICE_MEMORY.reset_peaks(),
         "resetAccumulatedMemoryStats": lambda _device: DEVICE_MEMORY.reset_totals(),
