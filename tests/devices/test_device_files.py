@@ -85,6 +85,9 @@ def test_a_device_comes_back_from_a_manifest(name: str) -> None:
     assert manifest == device.to_manifest()
     manifest["tma"]["from_a_newer_version"] = 1
     assert device_from_manifest(manifest) == replace(device, sources={})
+    del manifest["memory"]["capacity_bytes"], manifest["cuda_name"]  # as older versions wrote it
+    old = device_from_manifest(manifest)
+    assert (old.memory.capacity_bytes, old.cuda_name) == (0, device.title)
 
 
 def test_a_manifest_without_a_device() -> None:

@@ -18,11 +18,20 @@ from tlxviz.launch.script import run_script
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 
 
+def _matrices(launch: Launch) -> list[torch.Tensor]:
+    tensors = [value.base if isinstance(value, HostDescriptor) else value for _, value in launch.parameters]
+    return [value for value in tensors if isinstance(value, torch.Tensor)][:3]
+
+
 def multiply(launch: Launch) -> None:
     """What a launch of a GEMM is to do, done by torch."""
-    tensors = [value.base if isinstance(value, HostDescriptor) else value for _, value in launch.parameters]
-    a, b, c = [value for value in tensors if isinstance(value, torch.Tensor)][:3]
+    a, b, c = _matrices(launch)
     c.copy_(a @ b)
+
+
+def clear(launch: Launch) -> None:
+    """Memory that was not written may hold the right result of another launch."""
+    _matrices(launch)[2].zero_()
 
 
 @pytest.fixture
@@ -53,7 +62,7 @@ def test_a_right_result_is_accepted(gemm: Gemm, capsys: pytest.CaptureFixture[st
 
 @pytest.mark.parametrize("name", ["plain_gemm", "hopper_gemm_ws"])
 def test_a_wrong_result_is_refused(gemm: Gemm, capsys: pytest.CaptureFixture[str], name: str):
-    status, _ = gemm(name, *SIZES, execute=lambda launch: None)
+    status, _ = gemm(name, *SIZES, execute=clear)
     assert status == 1
     assert "above 0.001" in capsys.readouterr().err
 

@@ -20,6 +20,27 @@ from tlxviz.launch.script import ScriptError
 Runner = Callable[..., Any]
 
 
+MODULES = (
+    *(
+        torch,
+        torch.cuda,
+        torch.accelerator,
+        torch.cuda.memory,
+        torch.cuda.random,
+        torch.cuda.graphs,
+        torch.cuda.streams,
+    ),
+    *(torch.cuda.nvtx, torch.cuda.profiler, torch.backends.cuda, torch.backends.cudnn, torch._C, torch._utils),
+    *(torch.autograd, torch.autograd.profiler, torch.autocast, torch.UntypedStorage, torch.Tensor),
+    *(
+        torch.cuda.graphs.graph,
+        torch.library.Library,
+        torch.autograd.profiler.profile,
+        torch.autograd.profiler.emit_nvtx,
+    ),
+)
+
+
 def surroundings() -> dict[str, Any]:
     found: dict[str, Any] = {
         "run": JITFunction.run,
@@ -33,10 +54,11 @@ def surroundings() -> dict[str, Any]:
         "modes": _len_torch_function_stack(),
         "argv": list(sys.argv),
         "path": list(sys.path),
+        "autocast": (torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")),
         "main": sys.modules["__main__"],
     }
-    for module in (torch.cuda, torch.accelerator):
-        found |= {f"{module.__name__}.{name}": value for name, value in vars(module).items() if name[:2] != "__"}
+    for module in MODULES:
+        found |= {f"{module.__name__}.{name}": value for name, value in vars(module).items()}
     return found
 
 
@@ -48,6 +70,18 @@ def untouched():
     changed = [name for name, value in before.items() if after.get(name) is not value and after.get(name) != value]
     assert changed == []
 
+
+ALL = """
+stream = torch.cuda.Stream()
+torch.cuda.set_stream(stream)
+graph = torch.cuda.CUDAGraph()
+with torch.cuda.graph(graph):
+    y = x + 1
+graph.replay()
+with torch.autocast("cuda"), torch.cuda.nvtx.range("here"), torch.profiler.profile():
+    (x.requires_grad_() * 2).sum().backward()
+library = torch.library.Library("restored", "FRAGMENT")
+"""
 
 LAUNCH = "add[(4,)](x, y, out, 1000, BLOCK=256)\n"
 
@@ -64,6 +98,17 @@ def test_after_an_error_of_the_script(run: Runner):
 def test_after_a_kernel_that_does_not_compile(run: Runner):
     with pytest.raises(ScriptError, match="does not compile"):
         run("add[(4,)](x, y, out, 1000, BLOCK=100)\n")
+
+
+def test_after_everything_was_used(run: Runner):
+    assert run(ALL).status == 0
+
+
+@pytest.mark.parametrize("where", ["torch.cuda.graph(graph)", "torch.autocast('cuda')", "torch.cuda.stream(stream)"])
+def test_after_an_error_in_the_middle_of_something(run: Runner, where: str):
+    body = "graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()\n"
+    with pytest.raises(ScriptError, match="ZeroDivisionError"):
+        run(f"{body}with {where}:\n    x.add_(1)\n    1 / 0\n")
 
 
 def test_after_sys_exit(run: Runner):

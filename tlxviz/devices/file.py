@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -48,6 +48,7 @@ UNITS: dict[str, str] = {
     "tma.store_bytes_per_cycle": "bytes/cycle",
     "memory.hbm_bytes_per_second": "bytes/s",
     "memory.l2_bytes": "bytes",
+    "memory.capacity_bytes": "bytes",
     "memory.l2_bytes_per_cycle": "bytes/cycle",
     "memory.load_bytes_per_cycle": "bytes/cycle",
     "memory.shared_bytes_per_cycle": "bytes/cycle",
@@ -86,11 +87,12 @@ def read_device(path: Path) -> Device:
         raise DeviceFileError(f"cannot read {path}: {error.strerror}.") from error
     except ValueError as error:
         raise DeviceFileError(f"{path} is not a TOML file: {error}.") from error
-    _same_names(f"{path}", data, ["name", "title", "capability", *SECTIONS])
+    _same_names(f"{path}", data, ["name", "title", "cuda_name", "capability", *SECTIONS])
     if data["name"] != path.stem:
         raise DeviceFileError(f"{path}: name is {data['name']!r}, but the file is {path.name}.")
-    if not isinstance(data["title"], str) or not data["title"]:
-        raise DeviceFileError(f"{path}: title must be text that is not empty.")
+    for name in ("title", "cuda_name"):
+        if not isinstance(data[name], str) or not data[name]:
+            raise DeviceFileError(f"{path}: {name} must be text that is not empty.")
     capability = data["capability"]
     if not _is_capability(capability):
         raise DeviceFileError(f"{path}: capability must be two integers, such as [9, 0].")
@@ -108,22 +110,41 @@ def read_device(path: Path) -> Device:
             values[field.name], sources[figure] = _figure(f"{path}: {figure}", figure, figures[field.name], field.type)
         sections[section] = cls(**values)
     return Device(
-        name=data["name"], title=data["title"], capability=(capability[0], capability[1]), sources=sources, **sections
+        name=data["name"],
+        title=data["title"],
+        cuda_name=data["cuda_name"],
+        capability=(capability[0], capability[1]),
+        sources=sources,
+        **sections,
     )
 
 
 def device_from_manifest(data: Mapping[str, Any]) -> Device:
     """The device that a trace was recorded on, from what `Device.to_manifest` gave; it has no sources.
 
-    Figures that this version does not know are ignored, so that a trace of a newer minor version can be read.
+    Figures that this version does not know are ignored, so that a trace of a newer minor version can be read; those
+    that older versions did not write have defaults.
     """
     try:
         sections = {
-            section: cls(**{field.name: _frozen(data[section][field.name]) for field in fields(cls)})
+            section: cls(
+                **{
+                    field.name: _frozen(data[section][field.name])
+                    for field in fields(cls)
+                    if field.name in data[section] or field.default is MISSING
+                }
+            )
             for section, cls in SECTIONS.items()
         }
         major, minor = data["capability"]
-        return Device(name=data["name"], title=data["title"], capability=(major, minor), sources={}, **sections)
+        return Device(
+            name=data["name"],
+            title=data["title"],
+            cuda_name=data.get("cuda_name", data["title"]),
+            capability=(major, minor),
+            sources={},
+            **sections,
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise DeviceFileError(
             f"the trace does not describe its device in full: {error} is missing or wrong."

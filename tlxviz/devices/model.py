@@ -92,6 +92,8 @@ class Memory:
     atomic_cycles: float
     """Round trip of a global atomic."""
     cp_async_latency_cycles: float
+    capacity_bytes: int = 0
+    """What CUDA says the device has in total; 0 in traces of versions that did not note it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +173,8 @@ class Device:
     """`h200`: what follows `sim:` on the command line."""
     title: str
     """`NVIDIA H200 SXM`."""
+    cuda_name: str
+    """What CUDA calls it."""
     capability: tuple[int, int]
     limits: Limits
     clock: Clock

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -51,6 +51,14 @@ class Capture(Protocol):
 
     def refuse(self) -> NoReturn:
         """Raise what CUDA says where the host would wait for the device; the capture fails with it."""
+        ...
+
+    def refuse_copy(self) -> NoReturn:
+        """Raise what torch says of a copy between the device and pageable memory of the host."""
+        ...
+
+    def operators(self) -> AbstractContextManager[Any]:
+        """Operators of torch that run meanwhile are taken down."""
         ...
 
     def spoil(self) -> None:

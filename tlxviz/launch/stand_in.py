@@ -31,12 +31,12 @@ class StandIn:
         self._gpu = Gpu(device, log)
         self._first_config = first_config
         self.catcher = Catcher(self._gpu, execute)
-        self.threads = Threads(self._gpu)
+        self.threads = Threads()
 
     def install(self, scope: Scope, thread_failed: Callable[[threading.ExceptHookArgs], object]) -> None:
         """Put it into force until `scope` ends; `thread_failed` is told what ended a thread."""
         self.catcher.install(scope)
         benchmark.install(scope, self._gpu)
         tuning.install(scope, self._gpu, self._gpu.log, self.catcher.lock, first_config=self._first_config)
-        cuda.install(scope, self._gpu)
-        self.threads.install(scope, thread_failed)
+        mode = cuda.install(scope, self._gpu)
+        self.threads.install(scope, mode, thread_failed)

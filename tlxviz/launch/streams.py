@@ -14,7 +14,7 @@ from tlxviz._errors import TlxvizError
 from tlxviz.launch.device_time import DEFAULT_STREAM
 from tlxviz.launch.errors import check_ordinal, cuda_error
 from tlxviz.launch.patching import Scope
-from tlxviz.launch.tensors import CUDA
+from tlxviz.launch.places import CUDA
 
 if TYPE_CHECKING:
     from tlxviz.launch.gpu import Gpu
@@ -256,7 +256,9 @@ class GenericEvent:
             capture.refuse()
 
     def __repr__(self) -> str:
-        return f"torch.Event device_type=cuda, device_index=0, event_flag={int(self._timed)}, event_id={self.event_id}"
+        index = 0 if self.event_id else -1
+        flag = int(self._timed)
+        return f"torch.Event device_type=cuda, device_index={index}, event_flag={flag}, event_id={self.event_id}"
 
 
 class Event(GenericEvent):

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable
 from weakref import WeakSet
 
-from tlxviz.launch.gpu import Gpu
 from tlxviz.launch.patching import Scope
 from tlxviz.launch.tensors import CudaInCpuMemory
 
@@ -16,11 +15,10 @@ Failed = Callable[[threading.ExceptHookArgs], object]
 class Threads:
     """The threads that are started while the scope lasts."""
 
-    def __init__(self, gpu: Gpu) -> None:
-        self._gpu = gpu
+    def __init__(self) -> None:
         self._started: WeakSet[threading.Thread] = WeakSet()
 
-    def install(self, scope: Scope, failed: Failed) -> None:
+    def install(self, scope: Scope, mode: CudaInCpuMemory, failed: Failed) -> None:
         """Put it into force until `scope` ends; `failed` gets what a thread raised, unless the script asks for it."""
         start = threading.Thread.start
 
@@ -29,7 +27,7 @@ class Threads:
             body = thread.run
 
             def run() -> None:
-                with CudaInCpuMemory(self._gpu.deferred):  # torch keeps modes by thread
+                with mode:  # torch keeps modes by thread
                     body()
 
             vars(thread)["run"] = run
