@@ -72,7 +72,7 @@ def test_ctas_values_and_device_are_chosen():
     with tlxviz.record(None, kernel="scale", ctas=[2, 3], values=False, device="h100") as r:
         x = work()
         assert torch.equal(x, torch.ones(1000, device="cuda"))
-        assert torch.cuda.get_device_name() == "NVIDIA H100 SXM"
+        assert torch.cuda.get_device_name() == "NVIDIA H100 80GB HBM3"
     [launch] = r.trace.launches
     assert {track.cta for track in launch.tracks} == {2, 3}
     assert launch.provenance["options"] == {"values": "off", "ctas": [2, 3]}

@@ -357,3 +357,15 @@ def test_launches_in_c_are_caught_too(run: Runner, monkeypatch: pytest.MonkeyPat
     done = run(body)
     assert done.log.executed == {"add": 9}
     assert os.environ["TRITON_USE_C_DISPATCHER"] == "1"
+
+
+def test_tensors_of_the_host_are_refused_as_on_a_gpu(run: Runner):
+    body = """
+        import pytest
+        for wrong, at in (((x.cpu(), y, out), 0), ((x, y, torch.empty(1000)), 2)):
+            with pytest.raises(ValueError, match=r"Pointer argument \\(at %d\\) cannot be accessed from Triton" % at):
+                add[(4,)](*wrong, 1000, BLOCK=256)
+        add[(4,)](x.cpu().pin_memory(), y, out, 1000, BLOCK=256)
+        add[(4,)](x.cpu().cuda(), y, torch.empty(0), 0, BLOCK=256)
+    """
+    assert run(body).log.executed == {"add": 2}

@@ -14,6 +14,7 @@ from tlxviz.launch.describe import Describer, padded
 from tlxviz.launch.driver import SimulatedDriver
 from tlxviz.launch.gpu import Gpu, Need
 from tlxviz.launch.model import Executed, Launch
+from tlxviz.launch.parameters import check_pointers
 from tlxviz.launch.patching import Scope
 
 Execute = Callable[[Launch], Executed | None]
@@ -128,6 +129,7 @@ class Catcher:
         if 0 in grid:  # as on a GPU: nothing runs
             self._log.empty[name] = self._log.empty.get(name, 0) + 1
             return
+        check_pointers(kernel, arguments)
         _triton.request_scratch(kernel, grid, stream)
         enter, leave = _triton.launch_hooks(kernel, grid, stream, arguments.values())
         if enter is not None:

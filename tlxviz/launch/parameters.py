@@ -11,6 +11,7 @@ import torch
 from tlxviz import _triton
 from tlxviz._errors import TlxvizError
 from tlxviz.launch.model import HostDescriptor
+from tlxviz.launch.places import is_host
 
 # tt.func public @kernel(%x_ptr: !tt.ptr<f32> {tt.divisibility = 16 : i32} loc("x_ptr"(#loc)), %n: i32 loc(...)) {
 FUNCTION = re.compile(r"tt\.func public @[^\s(]+\(")
@@ -69,6 +70,30 @@ def _flatten(kinds: list[Any], values: list[Any]) -> Iterator[Any]:
             yield _tensor(value)
         else:
             yield _scalar(value)
+
+
+def check_pointers(kernel: Any, arguments: Mapping[str, Any]) -> None:
+    """Refuse tensors that a GPU could not reach.
+
+    Raises:
+        ValueError: with Triton's own text; the position counts all arguments, as Triton does.
+    """
+    kinds, values = _leaves(_triton.signature(kernel), list(arguments.values()))
+    for position, (kind, value) in enumerate(zip(kinds, values, strict=True)):
+        if isinstance(kind, str) and kind.startswith("*"):
+            tensor = value if isinstance(value, torch.Tensor) else getattr(value, "base", None)
+            if isinstance(tensor, torch.Tensor) and tensor.numel() and is_host(tensor):
+                raise ValueError(f"Pointer argument (at {position}) cannot be accessed from Triton (cpu tensor?)")
+
+
+def _leaves(kinds: list[Any], values: list[Any]) -> tuple[list[Any], list[Any]]:
+    """Types and values without their nesting in tuples."""
+    found: tuple[list[Any], list[Any]] = ([], [])
+    for kind, value in zip(kinds, values, strict=True):
+        parts = _leaves(list(kind), list(value)) if isinstance(kind, tuple) else ([kind], [value])
+        for whole, part in zip(found, parts, strict=True):
+            whole += part
+    return found
 
 
 def _descriptor(value: Any) -> HostDescriptor:
