@@ -261,3 +261,26 @@ def test_what_was_tuned_here_is_forgotten_elsewhere(write: Writer, device: Devic
     run_script(script, [], device, second)
     assert first.launches == [TRIAL, TRIAL, TRIAL, VALUES, VALUES]
     assert second.launches == [TRIAL, TRIAL, TRIAL, VALUES]
+
+
+def test_configurations_that_spill_registers_are_taken_for_slower(run: Callable[..., LaunchLog]):
+    run(
+        """
+        import triton.language as tl
+
+        @triton.autotune([triton.Config({"WIDTH": width}, num_warps=4) for width in (32, 512)], key=[])
+        @triton.jit
+        def product(x_ptr, out_ptr, WIDTH: tl.constexpr):
+            at = tl.arange(0, 128)[:, None] * 512 + tl.arange(0, WIDTH)[None, :]
+            total = tl.zeros((128, WIDTH), tl.float32)
+            for _ in range(8):
+                total = tl.dot(tl.load(x_ptr + tl.arange(0, 128)[:, None] * 64 + tl.arange(0, 64)[None, :]),
+                               tl.load(x_ptr + tl.arange(0, 64)[:, None] * 512 + tl.arange(0, WIDTH)[None, :]), total)
+            tl.store(out_ptr + at, total)
+
+        product[(1,)](torch.randn(512 * 128, device="cuda").half(), torch.empty(128 * 512, device="cuda"))
+        small, large = (timing[0] for timing in product.configs_timings.values())
+        assert small == 0.001 and large > 0.003
+        """,
+        lambda launch: Executed(1640, 1, []),  # pyright: ignore[reportArgumentType]
+    )

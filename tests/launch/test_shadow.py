@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from tlxviz._errors import TlxvizError
 from tlxviz.devices.model import Device
 from tlxviz.launch.model import HostDescriptor, Launch
 from tlxviz.launch.script import run_script
@@ -131,3 +132,27 @@ with Scope() as scope:
     descriptor = watcher.launches[0].parameters[0][1]
     assert isinstance(descriptor, HostDescriptor)
     assert (tuple(descriptor.base.shape), descriptor.block) == ((64, 64), (32, 32))
+
+
+def test_what_cannot_be_simulated_does_not_stop_the_program(write: Writer, device: Device):
+    class Failing(Watcher):
+        def execute(self, launch: Launch) -> None:
+            super().execute(launch)
+            raise TlxvizError("no such operation")
+
+    watcher = Failing((0,))
+    beside(
+        write,
+        device,
+        watcher,
+        """
+import warnings
+with Scope() as scope, warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    Shadow(watcher).install(scope)
+    add[(4,)](x, y, out, 1000, BLOCK=256)
+assert out[0] == 7
+assert str(caught[-1].message) == "tlxviz: simulating kernel add failed: no such operation"
+""",
+    )
+    assert len(watcher.launches) == 1

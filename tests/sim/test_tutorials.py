@@ -64,6 +64,13 @@ def test_hopper_gemm_ws_of_transposed_operands(columns: str):
     run("hopper_gemm_ws", "gemm", {"sizes": [256, 512, 320], "columns": columns, **GEMM})
 
 
+@pytest.mark.slow
+def test_hopper_gemm_ws_tuned_over_its_own_configurations():
+    recorder = run("hopper_gemm_ws", "gemm", {"sizes": [264, 520, 512]})
+    [launch] = recorder.trace.launches
+    assert launch.arguments["BM"] in (128, 256)
+
+
 def test_hopper_gemm_ws_walks_over_many_tiles():
     recorder = run("hopper_gemm_ws", "gemm", {"sizes": [2048, 2304, 128], **GEMM, "NUM_STAGES": 2})
     assert recorder.trace.launches[0].grid == (132, 1, 1)

@@ -52,6 +52,12 @@ def remarks(
         for name, count in log.empty.items()
         if kernels(name)
     ]
+    spilled = {launch.kernel: launch.metadata.get("spilled_bytes", 0) for launch in launches}
+    lines += [
+        f"kernel {name} spills {count:,} bytes a thread of its registers, which the simulated time leaves out"
+        for name, count in spilled.items()
+        if count
+    ]
     if log.estimated:
         lines.append("operators of torch itself were timed by an estimate from their bytes and FLOP")
     if values_off:

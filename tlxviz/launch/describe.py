@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tlxviz import _triton
-from tlxviz.launch.cubin import registers_of
+from tlxviz.launch.cubin import frame_of, registers_of
 from tlxviz.launch.locations import rebased
 from tlxviz.launch.model import Launch
 from tlxviz.launch.parameters import bind
@@ -42,7 +42,7 @@ class Describer:
             parameters=bind(kernel, arguments, ttgir),
             arguments=dict(arguments),
             ttgir=ttgir,
-            metadata=_triton.plain_metadata(kernel) | _registers(kernel),
+            metadata=_triton.plain_metadata(kernel) | _of_binary(kernel),
             source=source.text,
             source_file=source.file,
             source_line=source.line,
@@ -58,8 +58,11 @@ def padded(grid: Any) -> tuple[int, int, int]:
     return x, y, z
 
 
-def _registers(kernel: Any) -> dict[str, int]:
-    """Registers a thread, which decide how many CTAs share an SM; empty where the binary does not say."""
+def _of_binary(kernel: Any) -> dict[str, int]:
+    """Registers a thread, which decide how many CTAs share an SM, and bytes a thread that are spilled from them."""
     binary = kernel.asm.get("cubin")
-    count = registers_of(binary, kernel.metadata.name) if isinstance(binary, bytes) else 0
-    return {"registers": count} if count else {}
+    if not isinstance(binary, bytes):
+        return {}
+    name = kernel.metadata.name
+    numbers = {"registers": registers_of(binary, name), "spilled_bytes": frame_of(binary, name)}
+    return {key: number for key, number in numbers.items() if number}

@@ -9,7 +9,7 @@ import torch
 
 from tlxviz import _triton
 from tlxviz.devices.model import Device
-from tlxviz.launch.cubin import registers_of
+from tlxviz.launch.cubin import frame_of, registers_of
 from tlxviz.launch.gpu import Gpu
 
 CompiledLaunch = Callable[[Any, tuple[int, int, int], tuple[Any, ...]], None]
@@ -33,8 +33,14 @@ class Utilities:
         }
 
     def load_binary(self, name: str, binary: bytes, _shared: int, _device: int) -> tuple[object, int, int, int, int]:
-        """Module, function, registers a thread, spilled bytes (not known without a GPU: 0), threads a block."""
-        return object(), 0, registers_of(binary, name), 0, self._device.limits.threads_per_block
+        """Module, function, registers a thread, spilled ones of them, threads a block."""
+        return (
+            object(),
+            0,
+            registers_of(binary, name),
+            frame_of(binary, name) // 4,
+            self._device.limits.threads_per_block,
+        )
 
     def unload_module(self, _module: object) -> None:
         """Nothing was loaded."""

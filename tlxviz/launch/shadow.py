@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from dataclasses import replace
 from typing import Any, Protocol
 
 import torch
 
 from tlxviz import _triton
+from tlxviz._errors import TlxvizError
 from tlxviz.launch.describe import Describer, padded
 from tlxviz.launch.model import Executed, HostDescriptor, Launch
 from tlxviz.launch.patching import Scope
+
+
+class NotSimulated(UserWarning):
+    """A launch on a GPU could not be simulated beside."""
 
 
 class Executor(Protocol):
@@ -77,8 +83,12 @@ class Shadow:
         arguments = _triton.bound(function, args, options)
         sizes = padded(grid(arguments) if callable(grid) else grid)
         described = self._describer.describe(kernel, function, sizes, arguments, 0.0)
-        with torch.no_grad():
-            self._executor.execute(replace(described, parameters=[(key, _copy(v)) for key, v in described.parameters]))
+        copied = [(key, _copy(value)) for key, value in described.parameters]
+        try:
+            with torch.no_grad():
+                self._executor.execute(replace(described, parameters=copied))
+        except TlxvizError as error:  # a fault of the kernel, or a gap of the simulator: the program goes on
+            warnings.warn(f"tlxviz: simulating kernel {name} failed: {error}", NotSimulated, stacklevel=3)
 
 
 def _copy(value: Any) -> Any:
