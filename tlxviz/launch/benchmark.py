@@ -57,8 +57,14 @@ def install(scope: Scope, gpu: Gpu) -> None:
         return do_bench(fn, 0, rep, grad_to_none, quantiles, return_mode)
 
     testing = _triton.testing_module()
-    scope.set_attr(testing, "do_bench", do_bench)
-    scope.set_attr(testing, "do_bench_cudagraph", do_bench_cudagraph)
+    for name, function in (
+        ("do_bench", do_bench),
+        ("do_bench_proton", do_bench),
+        ("do_bench_cudagraph", do_bench_cudagraph),
+        ("do_bench_cudagraph_proton", do_bench_cudagraph),
+    ):
+        if hasattr(testing, name):  # those with Proton, triton 3.8's profiler, are not in fbtriton
+            scope.set_attr(testing, name, function)
 
 
 def _statistics(milliseconds: float, quantiles: Sequence[float] | None, return_mode: str) -> Statistics:
