@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from threading import RLock
 from time import perf_counter
 from typing import Any
 
 import torch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.utils._python_dispatch import _disable_current_modes
 
 from tlxviz import _triton
 from tlxviz.launch.describe import Describer, padded
@@ -171,8 +174,15 @@ class Catcher:
         __tracebackhide__ = True
         with self.lock, torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
             try:
-                with torch.no_grad():
+                with torch.no_grad(), _plain_torch():
                     return self._execute(launch)
             except BaseException as error:
                 self.execute_failure = error
                 raise
+
+
+@contextmanager
+def _plain_torch() -> Generator[None]:
+    """Operators do what they do by themselves: a launch may come from amid a backward pass, or from `torch.func`."""
+    with _disable_current_modes(), temporarily_clear_interpreter_stack():
+        yield

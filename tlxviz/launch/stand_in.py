@@ -39,5 +39,6 @@ class StandIn:
         benchmark.install(scope, self._gpu)
         reports.install(scope, self._gpu.log)
         tuning.install(scope, self._gpu, self._gpu.log, self.catcher.lock, first_config=self._first_config)
+        self._gpu.deferred.install(scope)
         cuda.install(scope, self._gpu)
         self.threads.install(scope, thread_failed)
