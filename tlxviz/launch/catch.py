@@ -13,6 +13,7 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.utils._python_dispatch import _disable_current_modes
 
 from tlxviz import _triton
+from tlxviz._errors import TlxvizError
 from tlxviz.launch.describe import Describer, padded
 from tlxviz.launch.driver import SimulatedDriver
 from tlxviz.launch.gpu import Gpu, Need
@@ -92,6 +93,7 @@ class Catcher:
         self, compile_and_launch: Any, function: Any, args: tuple[Any, ...], grid: Any, options: dict[str, Any]
     ) -> tuple[Any, float]:
         """The kernel of this specialisation, and the seconds it took if it is a new one."""
+        __tracebackhide__ = True
         begin = perf_counter()
         try:
             kernel = _triton.finished(compile_and_launch(function, *args, grid=grid, warmup=True, **options))
@@ -107,6 +109,7 @@ class Catcher:
 
     def _launch_compiled(self, source: Any, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
         """A script compiled by `warmup` and launches the result: `kernel[grid](*args)`."""
+        __tracebackhide__ = True
         kernel, function = self._compiled[id(source)]
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
             names = _triton.argument_names(function)
@@ -119,6 +122,7 @@ class Catcher:
     def _hand_on(
         self, kernel: Any, function: Any, grid: tuple[int, int, int], arguments: dict[str, Any], seconds: float
     ) -> None:
+        __tracebackhide__ = True
         name = function.__name__
         stream = self._gpu.stream
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
@@ -176,6 +180,12 @@ class Catcher:
             try:
                 with torch.no_grad(), _plain_torch():
                     return self._execute(launch)
+            except TlxvizError as error:
+                self.execute_failure = error
+                if isinstance(error.__cause__, TlxvizError):
+                    error.__cause__ = None  # the same in fewer words
+                # Its text is all there is to say: whoever prints the traceback is to see the script's own frames.
+                raise error.with_traceback(None)
             except BaseException as error:
                 self.execute_failure = error
                 raise

@@ -38,6 +38,7 @@ def install(scope: Scope, log: LaunchLog) -> None:
         save_precision: int = 6,
         **arguments: Any,
     ) -> Any:
+        __tracebackhide__ = True
         missing = [name for name in _NEEDED if find_spec(name) is None]
         if not missing:
             return report(marked, bench, save_path, show_plots, print_data, diff_col, save_precision, **arguments)
@@ -109,6 +110,7 @@ class Table:
 
 
 def _measured(function: Any, bench: Any, arguments: dict[str, Any]) -> Table:
+    __tracebackhide__ = True
     names = list(bench.x_names)
     table = Table([*names, *(f"{line} ({bench.ylabel})" for line in bench.line_names)], [])
     for x in bench.x_vals:
