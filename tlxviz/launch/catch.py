@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
-from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
 
 from tlxviz import _triton
 from tlxviz._errors import TlxvizError
@@ -182,10 +182,9 @@ class Catcher:
                     return self._execute(launch)
             except TlxvizError as error:
                 self.execute_failure = error
-                if isinstance(error.__cause__, TlxvizError):
-                    error.__cause__ = None  # the same in fewer words
                 # Its text is all there is to say: whoever prints the traceback is to see the script's own frames.
-                raise error.with_traceback(None)
+                cause = error.__cause__
+                raise error.with_traceback(None) from None if isinstance(cause, TlxvizError) else cause
             except BaseException as error:
                 self.execute_failure = error
                 raise

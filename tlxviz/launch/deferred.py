@@ -41,16 +41,15 @@ class Deferred:
         return bool(self._pending)
 
     def install(self, scope: Scope) -> None:
-        """Have backward passes watched until `scope` ends: they call operators that are no functions of the script's."""
-        engine = torch.autograd
+        """Watch backward passes until `scope` ends: their operators are no functions that the script calls."""
         name = "_engine_run_backward"  # what every backward pass goes through
-        run = getattr(engine, name)
+        run = getattr(torch.autograd, name)
 
         def run_watched(*arguments: Any, **options: Any) -> Any:
             with _Watch(self):
                 return run(*arguments, **options)
 
-        scope.set_attr(engine, name, run_watched)
+        scope.set_attr(torch.autograd, name, run_watched)
 
     def add(self, launch: Launch, written: Sequence[torch.Tensor] | None, run: Callable[[Launch], Any]) -> None:
         """Keep a launch, to be executed by `run` when a tensor that it writes is looked at.
@@ -170,9 +169,10 @@ def _may_change(function: Any, options: dict[str, Any]) -> bool:
 
 def _writes(function: Any) -> bool:
     """Is it an operator, by itself or as a name for several, that says of itself that it writes into an argument?"""
-    if isinstance(function, torch._ops.OpOverload):
+    operators: Any = torch._ops  # pyright: ignore[reportPrivateUsage] # nothing public names these classes
+    if isinstance(function, operators.OpOverload):
         return function._schema.is_mutable
-    if isinstance(function, torch._ops.OpOverloadPacket):
+    if isinstance(function, operators.OpOverloadPacket):
         return any(getattr(function, name)._schema.is_mutable for name in function.overloads())
     return False
 

@@ -48,7 +48,7 @@ def product(
     a = a_ptr + at_m[:, None] * a_row + at_k[None, :] * a_column
     b = b_ptr + at_k[:, None] * b_row + at_n[None, :] * b_column
     total = tl.zeros((BM, BN), dtype=tl.float32)
-    for step in range(0, tl.cdiv(K, BK)):
+    for step in range(tl.cdiv(K, BK)):
         left = K - step * BK
         total = tl.dot(
             tl.load(a, mask=at_k[None, :] < left, other=0.0), tl.load(b, mask=at_k[:, None] < left, other=0.0), total

@@ -21,7 +21,7 @@ def add_vectors(left_ptr, right_ptr, sum_ptr, n, BLOCK: tl.constexpr):
 
 def add(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     result = torch.empty_like(left)
-    assert left.device == DEVICE and right.device == DEVICE and result.device == DEVICE
+    assert {left.device, right.device, result.device} == {DEVICE}
     add_vectors[lambda meta: (triton.cdiv(result.numel(), meta["BLOCK"]),)](left, right, result, result.numel())
     return result
 
