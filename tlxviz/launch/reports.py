@@ -9,6 +9,7 @@ import csv
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from math import isfinite
 from typing import Any
@@ -81,9 +82,7 @@ class Table:
 
     def frame(self) -> Any:
         """As pandas has it."""
-        import pandas  # pyright: ignore[reportMissingImports]
-
-        return pandas.DataFrame(self.rows, columns=self.columns)
+        return import_module("pandas").DataFrame(self.rows, columns=self.columns)
 
     def to_string(self) -> str:
         """As pandas prints it."""
