@@ -60,6 +60,8 @@ def remarks(
     ]
     if log.estimated:
         lines.append("operators of torch itself were timed by an estimate from their bytes and FLOP")
+    if log.plots_need:
+        lines.append(f"perf_report's tables were not plotted, which needs {' and '.join(log.plots_need)}")
     if values_off:
         lines.append("values were off: outputs hold what was in memory before, so a script that checks them complains")
     seen: set[str] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,6 +86,7 @@ class RunCommand:
 
         log = LaunchLog()
         status, stopped = 0, None
+        process = os.getpid()
         with LaunchProgress(shown=not arguments.quiet) as progress:
             with importing():
                 recorder = backend.make_recorder(
@@ -108,6 +110,10 @@ class RunCommand:
             except BaseException as error:  # also for a fault of ours, what was recorded is kept
                 stopped = error
         streams.flush()
+        if os.getpid() != process:  # a fork of the script's own: the trace is its parent's
+            if stopped is not None:
+                raise stopped
+            return status
         trace = recorder.trace
         if not arguments.quiet:
             off = arguments.values == "off"

@@ -25,6 +25,7 @@ def duration(gpu: Gpu, function: Callable[[], Any], *, trial: bool = False) -> f
         function: What is measured.
         trial: Whether it is an autotuner's trial, whose outputs nobody needs and whose launches do not count.
     """
+    __tracebackhide__ = True
     gpu.time.synchronize()
     begin = gpu.time.end(gpu.stream)
     with gpu.timing(trial=trial):
@@ -43,6 +44,7 @@ def install(scope: Scope, gpu: Gpu) -> None:
         quantiles: Sequence[float] | None = None,
         return_mode: str = "mean",
     ) -> Statistics:
+        __tracebackhide__ = True
         for tensor in grad_to_none or ():
             tensor.grad = None
         return _statistics(duration(gpu, fn), quantiles, return_mode)
@@ -54,11 +56,18 @@ def install(scope: Scope, gpu: Gpu) -> None:
         quantiles: Sequence[float] | None = None,
         return_mode: str = "mean",
     ) -> Statistics:
+        __tracebackhide__ = True
         return do_bench(fn, 0, rep, grad_to_none, quantiles, return_mode)
 
     testing = _triton.testing_module()
-    scope.set_attr(testing, "do_bench", do_bench)
-    scope.set_attr(testing, "do_bench_cudagraph", do_bench_cudagraph)
+    for name, function in (
+        ("do_bench", do_bench),
+        ("do_bench_proton", do_bench),
+        ("do_bench_cudagraph", do_bench_cudagraph),
+        ("do_bench_cudagraph_proton", do_bench_cudagraph),
+    ):
+        if hasattr(testing, name):  # those with Proton, triton 3.8's profiler, are not in fbtriton
+            scope.set_attr(testing, name, function)
 
 
 def _statistics(milliseconds: float, quantiles: Sequence[float] | None, return_mode: str) -> Statistics:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from threading import RLock
 from time import perf_counter
 from typing import Any
 
 import torch
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch.utils._python_dispatch import _disable_current_modes  # pyright: ignore[reportPrivateUsage]
 
 from tlxviz import _triton
+from tlxviz._errors import TlxvizError
 from tlxviz.launch.describe import Describer, padded
 from tlxviz.launch.driver import SimulatedDriver
 from tlxviz.launch.gpu import Gpu, Need
@@ -96,6 +100,7 @@ class Catcher:
         self, compile_and_launch: Any, function: Any, args: tuple[Any, ...], grid: Any, options: dict[str, Any]
     ) -> tuple[Any, float]:
         """The kernel of this specialisation, and the seconds it took if it is a new one."""
+        __tracebackhide__ = True
         begin = perf_counter()
         try:
             kernel = _triton.finished(compile_and_launch(function, *args, grid=grid, warmup=True, **options))
@@ -111,6 +116,7 @@ class Catcher:
 
     def _launch_compiled(self, source: Any, grid: tuple[int, int, int], values: tuple[Any, ...]) -> None:
         """A script compiled by `warmup` and launches the result: `kernel[grid](*args)`."""
+        __tracebackhide__ = True
         kernel, function = self._compiled[id(source)]
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
             names = _triton.argument_names(function)
@@ -123,6 +129,7 @@ class Catcher:
     def _hand_on(
         self, kernel: Any, function: Any, grid: tuple[int, int, int], arguments: dict[str, Any], seconds: float
     ) -> None:
+        __tracebackhide__ = True
         name = function.__name__
         stream = self._gpu.stream
         with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
@@ -182,8 +189,20 @@ class Catcher:
         __tracebackhide__ = True
         with self.lock, torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
             try:
-                with torch.no_grad():
+                with torch.no_grad(), _plain_torch():
                     return self._execute(launch)
+            except TlxvizError as error:
+                self.execute_failure = error
+                # Its text is all there is to say: whoever prints the traceback is to see the script's own frames.
+                cause = error.__cause__
+                raise error.with_traceback(None) from None if isinstance(cause, TlxvizError) else cause
             except BaseException as error:
                 self.execute_failure = error
                 raise
+
+
+@contextmanager
+def _plain_torch() -> Generator[None]:
+    """Operators do what they do by themselves: a launch may come from amid a backward pass, or from `torch.func`."""
+    with _disable_current_modes(), temporarily_clear_interpreter_stack():
+        yield

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 if TYPE_CHECKING:
     from tlxviz.launch.model import Launch
+    from tlxviz.launch.patching import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,17 @@ class Deferred:
     def __bool__(self) -> bool:
         return bool(self._pending)
 
+    def install(self, scope: Scope) -> None:
+        """Watch backward passes until `scope` ends: their operators are no functions that the script calls."""
+        name = "_engine_run_backward"  # what every backward pass goes through
+        run = getattr(torch.autograd, name)
+
+        def run_watched(*arguments: Any, **options: Any) -> Any:
+            with _Watch(self):
+                return run(*arguments, **options)
+
+        scope.set_attr(torch.autograd, name, run_watched)
+
     def add(self, launch: Launch, written: Sequence[torch.Tensor] | None, run: Callable[[Launch], Any]) -> None:
         """Keep a launch, to be executed by `run` when a tensor that it writes is looked at.
 
@@ -56,9 +69,14 @@ class Deferred:
 
     def before(self, function: Any, arguments: Iterable[Any], options: dict[str, Any]) -> None:
         """Called before the script calls a function of torch: pays what it could notice."""
-        if getattr(function, "__name__", "") in _BLIND and not options:
+        arguments = tuple(arguments)
+        if _is_blind(function, arguments, options):
             return
-        touched = {_address(tensor) for tensor in _within((*arguments, *options.values()))}
+        try:
+            touched = {_address(tensor) for tensor in _within((*arguments, *options.values()))}
+        except NotImplementedError:  # it stands for others: within `torch.vmap`, or where it is sparse
+            self.settle()
+            return
         if not touched:
             return
         changes = _may_change(function, options)
@@ -118,24 +136,61 @@ def _address(tensor: torch.Tensor) -> int:
 def _within(values: Iterable[Any]) -> Iterator[torch.Tensor]:
     for value in values:
         if isinstance(value, torch.Tensor):
-            if value.layout is torch.strided:
-                yield value
+            yield value
         elif isinstance(value, (list, tuple)):
             yield from _within(value)
         elif isinstance(value, dict):
             yield from _within(value.values())
 
 
+def _is_blind(function: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> bool:
+    """Does it tell nothing of a tensor's contents?"""
+    name = getattr(function, "__name__", "")
+    return name in _BLIND and not options and (name != "type" or len(arguments) == 1)
+
+
 def _may_change(function: Any, options: dict[str, Any]) -> bool:
     """Could it write into one of its arguments, or let somebody do so unseen?"""
     name = getattr(function, "__name__", "")
+    if name in ("__set__", "__delete__"):
+        return getattr(getattr(function, "__self__", None), "__name__", "") not in _BESIDE
     return (
         "out" in options
+        or bool(options.get("inplace"))
+        or options.get("max_norm") is not None  # embedding, which scales down what it looks up
         or name in _ESCAPES
+        or name in _UPDATES
         or (name.endswith("_") and not name.endswith("__"))
         or name.startswith("__i")  # __iadd__ and the like
-        or name in ("__setitem__", "__set__", "__delete__")
+        or name == "__setitem__"
+        or _writes(function)
     )
+
+
+def _writes(function: Any) -> bool:
+    """Is it an operator, by itself or as a name for several, that says of itself that it writes into an argument?"""
+    operators: Any = torch._ops  # pyright: ignore[reportPrivateUsage] # nothing public names these classes
+    if isinstance(function, operators.OpOverload):
+        return function._schema.is_mutable
+    if isinstance(function, operators.OpOverloadPacket):
+        return any(getattr(function, name)._schema.is_mutable for name in function.overloads())
+    return False
+
+
+class _Watch(TorchDispatchMode):
+    """While it is on, every operator pays what it could notice."""
+
+    def __init__(self, deferred: Deferred) -> None:
+        super().__init__()
+        self._deferred = deferred
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        options = kwargs or {}
+        if self._deferred and not func.is_view:
+            self._deferred.before(func, args, options)
+        return func(*args, **options)
 
 
 _BLIND = frozenset(
@@ -145,6 +200,12 @@ _BLIND = frozenset(
     )
 )
 """Functions that tell nothing of a tensor's contents; what they return is looked at in its turn."""
+
+_BESIDE = frozenset(("grad", "requires_grad", "names"))
+"""Attributes of a tensor that can be set, and say nothing of its contents."""
+
+_UPDATES = frozenset(("batch_norm", "instance_norm", "native_batch_norm"))
+"""Functions that write into arguments without a sign of it: means and variances that they keep."""
 
 _ESCAPES = frozenset(
     ("numpy", "__array__", "data_ptr", "untyped_storage", "storage", "__dlpack__", "share_memory_", "tolist")

@@ -53,6 +53,7 @@ class Launcher:
         self._source, self._launch = source, launch
 
     def __call__(self, x: int, y: int, z: int, *rest: Any) -> None:
+        __tracebackhide__ = True
         # stream, function, packed metadata, launch metadata, enter hook, exit hook, then the kernel's own arguments
         self._launch(self._source, (x, y, z), rest[6:])
 

@@ -95,6 +95,8 @@ class LaunchLog:
     """Of each autotuned kernel that has a choice."""
     estimated: bool = False
     """Whether operators of torch were given a time, which is an estimate."""
+    plots_need: tuple[str, ...] = ()
+    """Packages for want of which a report was not plotted."""
 
     def names(self) -> list[str]:
         return list(self.executed | self.empty)

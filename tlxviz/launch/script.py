@@ -109,6 +109,8 @@ def run_script(
                 raise
             if isinstance(error, ImportError) and _triton.interrupted(error):
                 raise KeyboardInterrupt from error
+            if isinstance(error, ImportError) and isinstance(target, Module) and _is_before_the_script(error):
+                raise UsageError(f"cannot run module {target.name}: {error}") from error
             catcher.explain_refusal(error)
             raise ScriptError(_explained(error, catcher)) from error
     if fault_of_thread:
@@ -141,7 +143,8 @@ def _module(module: Module) -> _Program:
         except (ImportError, ValueError, AttributeError):
             found = None
     if found is None:
-        raise UsageError(f"there is no module {module.name} to run.")
+        hint = " To run a file, leave out -m." if module.name.endswith(".py") else ""
+        raise UsageError(f"there is no module {module.name} to run.{hint}")
     return _Program("-m", folder, lambda: runpy.run_module(module.name, run_name="__main__", alter_sys=True))
 
 
@@ -225,6 +228,12 @@ def _user_traceback(error: BaseException, without: Callable[[str], bool] = lambd
         part.stack = traceback.StackSummary.from_list(shown_frames)
         pending += [part.__cause__, part.__context__, *(part.exceptions or ())]
     return "".join(shown.format()).rstrip()
+
+
+def _is_before_the_script(error: BaseException) -> bool:
+    """Was it raised on the way to the script's first line?"""
+    frames = traceback.extract_tb(error.__traceback__)
+    return all(_is_ours(frame.filename) or frame.filename.startswith("<frozen importlib") for frame in frames)
 
 
 def _is_ours(file: str) -> bool:

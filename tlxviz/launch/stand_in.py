@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tlxviz.launch import benchmark, cuda, tuning
+from tlxviz.launch import benchmark, cuda, reports, tuning
 from tlxviz.launch.catch import Catcher, Execute
 from tlxviz.launch.gpu import Gpu
 from tlxviz.launch.threads import Threads
@@ -37,6 +37,8 @@ class StandIn:
         """Put it into force until `scope` ends; `thread_failed` is told what ended a thread."""
         self.catcher.install(scope)
         benchmark.install(scope, self._gpu)
+        reports.install(scope, self._gpu.log)
         tuning.install(scope, self._gpu, self._gpu.log, self.catcher.lock, first_config=self._first_config)
+        self._gpu.deferred.install(scope)
         mode = cuda.install(scope, self._gpu)
         self.threads.install(scope, mode, thread_failed)

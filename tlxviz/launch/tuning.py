@@ -30,6 +30,7 @@ def install(
     seen: dict[int, Any] = {}
 
     def run(tuner: Any, *args: Any, **options: Any) -> Any:
+        __tracebackhide__ = True
         with lock:
             if id(tuner) not in seen:
                 seen[id(tuner)] = tuner
@@ -47,6 +48,7 @@ def install(
 
     def do_bench(tuner: Any) -> Any:
         def bench(kernel_call: Any, quantiles: Any) -> list[float]:
+            __tracebackhide__ = True
             return [duration(gpu, kernel_call, trial=True)] * len(quantiles)
 
         return bench
@@ -73,6 +75,7 @@ def _note(tuner: Any, log: LaunchLog) -> None:
 
 
 def _run_first(tuner: Any, log: LaunchLog, args: tuple[Any, ...], options: dict[str, Any], *, reset: bool) -> Any:
+    __tracebackhide__ = True
     tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
     configs = tuner.configs if len(tuner.configs) == 1 else list(tuner.prune_configs(options))
     config = tuner.best_config = configs[0]

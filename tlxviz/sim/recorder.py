@@ -158,7 +158,7 @@ class SimulatedRecorder:
             stopped = error
         finally:
             self._bind(())  # the script's memory is the script's again
-        if asking:
+        if asking and outcome.sms:  # without, it was interrupted before it had begun
             trace = launch_trace(
                 launch,
                 program,
