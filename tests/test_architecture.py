@@ -58,6 +58,16 @@ def test_every_room_is_in_the_table() -> None:
     assert set(existing_rooms()) == set(table())
 
 
+@pytest.mark.parametrize(("room", "heading"), [("launch", "## The stand-in for CUDA"), ("sim", "## The simulator")])
+def test_every_module_of_a_large_room_is_in_its_table(room: str, heading: str) -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\|([^|]*)\|", text.partition(heading)[2].partition("\n## ")[0], re.MULTILINE)
+    named = set(re.findall(r"`(\w+)/?`", " ".join(rows)))
+    modules = {path.stem for path in (PACKAGE / room).glob("*.py")} - {"__init__"}
+    packages = {path.parent.name for path in (PACKAGE / room).glob("*/__init__.py")}
+    assert modules | packages == named - {room}
+
+
 @pytest.mark.parametrize("room", existing_rooms())
 def test_contract_forbids_what_the_table_does_not_allow(room: str) -> None:
     forbidden = {name.removeprefix("tlxviz.") for name in contracts()[room] if name.startswith("tlxviz.")}

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
+import torch._dynamo  # replaces `torch.manual_seed` when it is first imported, which is not to look like our doing
+import triton.testing
 from torch.overrides import _len_torch_function_stack
 from torch.utils._device import DeviceContext
 from triton import knobs
+from triton.backends.nvidia import compiler
 from triton.runtime.autotuner import Autotuner
 from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
@@ -32,6 +37,7 @@ MODULES = (
     ),
     *(torch.cuda.nvtx, torch.cuda.profiler, torch.backends.cuda, torch.backends.cudnn, torch._C, torch._utils),
     *(torch.autograd, torch.autograd.profiler, torch.autocast, torch.UntypedStorage, torch.Tensor),
+    *(Autotuner, JITFunction, threading, threading.Thread, triton.testing, compiler),
     *(
         torch.cuda.graphs.graph,
         torch.library.Library,
@@ -43,8 +49,6 @@ MODULES = (
 
 def surroundings() -> dict[str, Any]:
     found: dict[str, Any] = {
-        "run": JITFunction.run,
-        "tuner": Autotuner.run,
         "driver": vars(driver).get("_active"),
         "dispatcher": vars(knobs.nvidia).get("use_triton_dispatcher"),
         "generator": torch.Generator,
@@ -58,7 +62,9 @@ def surroundings() -> dict[str, Any]:
         "main": sys.modules["__main__"],
     }
     for module in MODULES:
-        found |= {f"{module.__name__}.{name}": value for name, value in vars(module).items()}
+        for name, value in vars(module).items():
+            if not isinstance(value, ModuleType):  # one that is imported stays imported
+                found[f"{module.__name__}.{name}"] = value
     return found
 
 
@@ -69,6 +75,7 @@ def untouched():
     after = surroundings()
     changed = [name for name, value in before.items() if after.get(name) is not value and after.get(name) != value]
     assert changed == []
+    assert after.keys() - before.keys() == set()
 
 
 ALL = """

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from tlxviz._errors import TlxvizError, UsageError
+from tlxviz.embedded.record import DEFAULT_DEVICE
 
-DEFAULT_DEVICE = "h200"
 _MOST = 1 << 20
 
 

@@ -64,7 +64,12 @@ class RunCommand:
             default="0",
             help="which launches of a kernel: 0 (default); 0,3; 2:5; all",
         )
-        add("--ctas", metavar="LIST", type=parse_ctas, help="CTAs on the timeline: 0 (default); 0,1,132; 0:4 (0 to 3)")
+        add(
+            "--ctas",
+            metavar="LIST",
+            type=parse_ctas,
+            help="CTAs on the timeline: 0,1,132; 0:4 (0 to 3); default: 0 and others of its SM",
+        )
         add("--values", choices=("on", "off"), default="on", help="off: compute only what steers the kernel; faster")
         add("--first-config", action="store_true", help="autotuned kernels take their first configuration, untimed")
         add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")

@@ -7,7 +7,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-import tlxviz
+from tlxviz._version import __version__
 from tlxviz.doctor.model import Machine, Outcome, ok, problem, warning
 from tlxviz.doctor.registry import check
 
@@ -24,7 +24,7 @@ def version_of(distribution: str) -> str:
 
 @check("tlxviz", "tlxviz")
 def _tlxviz(machine: Machine) -> Outcome:
-    return ok(f"{tlxviz.__version__}, {Path(tlxviz.__file__).parent}")
+    return ok(f"{__version__}, {Path(__file__).resolve().parents[1]}")
 
 
 @check("python", "Python")

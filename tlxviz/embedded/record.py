@@ -66,7 +66,8 @@ def record(
 
     Without a GPU, a simulated one takes its place in the block: tensors on "cuda" and kernels work as on that device.
     On a machine with a GPU the program runs as it does, and each launch that is recorded is simulated as well, from
-    copies of those arguments that steer it. Inside `tlxviz run`, launches are those of the run.
+    copies of those arguments that steer it. Inside `tlxviz run` or another block, launches are those of the outer one,
+    and so are `values` and `device`.
 
     Args:
         output: Where the trace goes; None keeps it in memory. If left out, the environment variable TLXVIZ_RECORD says

@@ -261,7 +261,7 @@ class GraphCapture:
         for tensor in _tensors(result):
             address = tensor.untyped_storage().data_ptr()
             if address not in given:
-                self._made[address] = _bytes(tensor)
+                self._made[address] = _whole_memory(tensor)
         results = tree_leaves(_aliases(result))
         draws = torch.Tag.nondeterministic_seeded in function.tags and options.get("generator") is None
         self._append(_OperatorStep(function, kept_args, kept_options, results, draws, self._gpu.stream))
@@ -275,7 +275,7 @@ class GraphCapture:
             for tensor in _tensors(value):
                 address = tensor.untyped_storage().data_ptr()
                 if address not in self._made and address not in self._before:
-                    content = _bytes(tensor)
+                    content = _whole_memory(tensor)
                     self._before[address] = content, content.clone()
 
 
@@ -433,7 +433,7 @@ def _tensors(values: Any) -> list[torch.Tensor]:
     return [each for each in tree_leaves(values) if isinstance(each, torch.Tensor)]
 
 
-def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+def _whole_memory(tensor: torch.Tensor) -> torch.Tensor:
     """All the memory that it is a part of."""
     return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
 

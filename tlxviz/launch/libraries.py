@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 from tlxviz.launch import torch_internals
 from tlxviz.launch.patching import Scope
-from tlxviz.launch.places import Place, place_of
+from tlxviz.launch.places import ON_HOST, Place, place_of
 
 if TYPE_CHECKING:
     from tlxviz.launch.tensors import CudaInCpuMemory
@@ -36,7 +36,7 @@ class _Kernels:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         places = {_place(each) for each in tree_leaves((args, options)) if isinstance(each, torch.Tensor)}
-        on_host = bool(places) and places <= {Place.HOST, Place.PINNED}
+        on_host = bool(places) and places <= set(ON_HOST)
         wanted = [key for key in self.by_key if (key in _ON_CPU) is not on_host]
         if not wanted and on_host:
             raise NotImplementedError(

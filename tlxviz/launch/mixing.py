@@ -9,7 +9,7 @@ import torch
 from torch.nn import functional
 from torch.utils._pytree import tree_leaves
 
-from tlxviz.launch.places import Place, place_of
+from tlxviz.launch.places import ON_HOST, Place, place_of
 
 Values = list[torch.Tensor]
 
@@ -92,7 +92,7 @@ def check(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None
 def _check_mixed(describe: _Describe | None, tensors: Values, places: list[Place | None]) -> None:
     # A number from the host is welcome to operators that work element by element.
     on_host = [
-        place in (Place.HOST, Place.PINNED) and (describe is not None or tensor.dim() > 0)
+        place in ON_HOST and (describe is not None or tensor.dim() > 0)
         for place, tensor in zip(places, tensors, strict=True)
     ]
     if not any(on_host):

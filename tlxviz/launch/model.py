@@ -60,7 +60,7 @@ class Executed(Protocol):
 
     @property
     def sms(self) -> int:
-        """On how many SMs it ran."""
+        """SMs that its CTAs fill: two CTAs that fit on one SM count as one."""
         ...
 
     @property

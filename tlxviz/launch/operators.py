@@ -69,7 +69,7 @@ def take_time(gpu: Gpu, func: Any, args: tuple[Any, ...], options: dict[str, Any
     """Let an operator that was executed take its time on the current stream."""
     if launches(func):
         gpu.log.estimated = True
-        gpu.time.work(gpu.stream, duration(gpu.device, func, args, options, result))
+        gpu.time.work(gpu.stream, estimated_ns(gpu.device, func, args, options, result))
 
 
 def is_written_in_python(func: Any) -> bool:
@@ -82,7 +82,7 @@ def launches(func: Any) -> bool:
     return not is_written_in_python(func) and not func.is_view and func.overloadpacket not in _WITHOUT_KERNEL
 
 
-def duration(device: Device, func: Any, args: tuple[Any, ...], options: dict[str, Any], result: Any) -> float:
+def estimated_ns(device: Device, func: Any, args: tuple[Any, ...], options: dict[str, Any], result: Any) -> float:
     """Estimated time of one operator, in ns."""
     read = list(_tensors((*args, *options.values())))
     written = list(_tensors((result,)))

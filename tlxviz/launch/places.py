@@ -29,6 +29,9 @@ class Place(Enum):
     CUDA = "cuda"
 
 
+ON_HOST = (Place.HOST, Place.PINNED)
+
+
 class _Storage(ref[Any]):
     """A weak reference that says which entry ends with it, and how many bytes of the device are free then."""
 

@@ -7,17 +7,16 @@ from typing import Any
 import torch
 
 from tlxviz.launch import torch_internals
-from tlxviz.launch.places import CUDA, Place, place_of
+from tlxviz.launch.places import CUDA, ON_HOST, Place, place_of
 from tlxviz.launch.tensors import Answer, CudaInCpuMemory, answering, getter
 
 ANSWERS: dict[Any, Answer] = {}
 answer = answering(ANSWERS)
-_ON_HOST = (Place.HOST, Place.PINNED)
 
 
 def _on_gpu(tensor: torch.Tensor) -> bool:
     """Does it count as on the GPU? Not: on the host, or without values, as on `meta`."""
-    return tensor.device.type == "cpu" and place_of(tensor) not in _ON_HOST
+    return tensor.device.type == "cpu" and place_of(tensor) not in ON_HOST
 
 
 @answer(torch.device)
@@ -90,7 +89,7 @@ def _format(mode: CudaInCpuMemory, tensor: torch.Tensor, format_spec: str) -> st
 def _getitem(mode: CudaInCpuMemory, tensor: torch.Tensor, index: Any) -> Any:
     indices = [each for each in (index if isinstance(index, tuple) else (index,)) if isinstance(each, torch.Tensor)]
     if indices:
-        if place_of(tensor) in _ON_HOST and any(place_of(each) is Place.CUDA for each in indices):
+        if place_of(tensor) in ON_HOST and any(place_of(each) is Place.CUDA for each in indices):
             raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor (cpu)")
         mode.host_waits(*(each for each in indices if each.dtype in (torch.bool, torch.uint8)))
     return mode.call(torch.Tensor.__getitem__, (tensor, index), {})

@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from tlxviz.launch import autocasting, generators, mixing, torch_internals
 from tlxviz.launch.errors import check_ordinal
 from tlxviz.launch.operators import OperatorTime
-from tlxviz.launch.places import Place, names_cuda, note, on_cpu, place_of
+from tlxviz.launch.places import ON_HOST, Place, names_cuda, note, on_cpu, place_of
 
 if TYPE_CHECKING:
     from tlxviz.launch.gpu import Capture, Gpu
@@ -94,7 +94,7 @@ class CudaInCpuMemory(TorchFunctionMode):
         gpu = self.gpu
         draws = role is not None and role.draws and generator is None
         observed = gpu.measured or gpu.capture is not None
-        if (observed or draws) and (named or _place_among(args, options)) in (Place.HOST, Place.PINNED):
+        if (observed or draws) and (named or _place_among(args, options)) in ON_HOST:
             observed = draws = False
         if draws and func in generators.TAKE_GENERATOR:
             draws, options = False, {**options, "generator": self.random.generator}
@@ -165,7 +165,7 @@ class CudaInCpuMemory(TorchFunctionMode):
 
     def host_waits(self, *tensors: Any) -> None:
         """The host needs the values of the tensors: it waits for the stream, which it must not do in a capture."""
-        if all(place_of(tensor) in (Place.HOST, Place.PINNED) for tensor in tensors):
+        if all(place_of(tensor) in ON_HOST for tensor in tensors):
             return
         if (capture := self.capture) is not None:
             capture.refuse()

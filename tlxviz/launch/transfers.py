@@ -8,12 +8,11 @@ import torch
 
 from tlxviz.launch import torch_internals
 from tlxviz.launch.errors import check_ordinal
-from tlxviz.launch.places import CPU, CUDA, Place, names_cuda, note, on_cpu, place_of
+from tlxviz.launch.places import CPU, CUDA, ON_HOST, Place, names_cuda, note, on_cpu, place_of
 from tlxviz.launch.tensors import Answer, CudaInCpuMemory, answering
 
 ANSWERS: dict[Any, Answer] = {}
 answer = answering(ANSWERS)
-_ON_HOST = (Place.HOST, Place.PINNED)
 
 
 @answer(torch.Tensor.to)
@@ -47,7 +46,7 @@ def _cuda(
 
 @answer(torch.Tensor.cpu)
 def _cpu(mode: CudaInCpuMemory, tensor: torch.Tensor, **options: Any) -> torch.Tensor:
-    if place_of(tensor) in _ON_HOST:
+    if place_of(tensor) in ON_HOST:
         return tensor
     return _move(mode, tensor, Place.HOST, (CPU,), options)
 
@@ -93,7 +92,7 @@ def _copy_into(mode: CudaInCpuMemory, tensor: torch.Tensor, source: Any, *args: 
 def _device_of(tensor: torch.Tensor) -> torch.device:
     if tensor.device.type != "cpu":
         return tensor.device
-    return CPU if place_of(tensor) in _ON_HOST else CUDA
+    return CPU if place_of(tensor) in ON_HOST else CUDA
 
 
 def _target(device: Any) -> Place | None:
@@ -106,7 +105,7 @@ def _target(device: Any) -> Place | None:
 
 def _is_there(tensor: torch.Tensor, target: Place) -> bool:
     place = place_of(tensor)
-    return place in _ON_HOST if target is Place.HOST else place is target
+    return place in ON_HOST if target is Place.HOST else place is target
 
 
 def _move(

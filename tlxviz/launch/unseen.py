@@ -12,6 +12,7 @@ from tlxviz.launch import torch_internals
 from tlxviz.launch.patching import Scope
 from tlxviz.launch.places import (
     CUDA,
+    ON_HOST,
     STAND_IN,
     Place,
     names_cuda,
@@ -82,7 +83,7 @@ def _legacy(kind: Any, place: Place) -> Any:
             if not isinstance(instance, kind):
                 return False
             with torch_internals.without_modes():
-                return (place_of(instance) in (Place.HOST, Place.PINNED)) is (place is Place.HOST)
+                return (place_of(instance) in ON_HOST) is (place is Place.HOST)
 
     module = "torch.cuda" if place is Place.CUDA else "torch"
     return Meta(kind.__name__, (), {"__module__": module, "dtype": kind.dtype})

@@ -64,7 +64,7 @@ class Simulated:
     cycles: int
     """From its start to the end of its last CTA, in SM cycles."""
     sms: int
-    """On how many SMs it ran."""
+    """SMs that its CTAs fill: two CTAs that fit on one SM count as one."""
     written: tuple[torch.Tensor, ...] | None
     """The tensors that it may write; None if that cannot be told."""
 
