@@ -99,6 +99,14 @@ def test_an_error_keeps_what_was_recorded(tmp_path: Path):
     assert not torch.cuda.is_available()
 
 
+def test_what_was_compiled_in_a_block_is_forgotten_after_it():
+    before = scale.device_caches
+    with tlxviz.record(None):
+        work()
+        assert scale.device_caches is not before
+    assert scale.device_caches is before
+
+
 def test_without_the_variable_a_block_without_a_path_is_inert():
     with tlxviz.record() as r:
         assert not torch.cuda.is_available()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -284,3 +285,17 @@ def test_configurations_that_spill_registers_are_taken_for_slower(run: Callable[
         """,
         lambda launch: Executed(1640, 1, []),  # pyright: ignore[reportArgumentType]
     )
+
+
+def test_nothing_of_tuning_stays_behind(write: Writer, device: Device):
+    (write("").parent / "kept_kernel.py").write_text(write("").read_text() + TUNED.replace("    ", ""))
+    script = write("import kept_kernel as t\n", prelude="")
+    run_script(script, [], device, Adder())
+    tuner = sys.modules["kept_kernel"].tuned
+    assert not hasattr(tuner, "best_config")
+    assert not hasattr(tuner, "configs_timings")
+    assert tuner.cache == {}
+
+
+def test_what_triton_says_of_the_memory_bandwidth(run: Callable[..., LaunchLog]):
+    run("import triton.testing\nassert round(triton.testing.get_dram_gbps()) == 4200\n", Adder())

@@ -11,6 +11,7 @@ import torch
 
 from tlxviz.devices.model import Device
 from tlxviz.launch import cuda
+from tlxviz.launch.device_time import DeviceTime
 from tlxviz.launch.gpu import Gpu
 from tlxviz.launch.patching import Scope
 
@@ -185,3 +186,20 @@ def test_an_event_that_a_script_measures_with(run: Callable[..., Any]):
         assert begin.elapsed_time(end) == 0.0
     """
     assert run(body).status == 0
+
+
+def test_work_of_streams_shares_the_sms():
+    time = DeviceTime(132)
+    assert [time.work(1, 10, 66) for _ in range(3)] == [10, 20, 30]
+    assert time.work(2, 10, 66) == 10
+    assert time.work(3, 10, 66) == 20  # until 10, both halves are taken
+    assert time.work(2, 5, 132) == 35
+    assert time.work(4, 10, 66) == 30
+
+
+def test_much_work_without_a_wait_takes_no_room():
+    time = DeviceTime(132)
+    for _ in range(50_000):
+        time.work(0, 10, 132)
+    assert time.end(0) == 500_000
+    assert len(time._times) <= 3  # pyright: ignore[reportPrivateUsage]

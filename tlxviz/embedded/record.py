@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import warnings
@@ -170,13 +171,17 @@ class _Simulation:
         real = torch.cuda.is_available()
         device = _device(self.device, torch.cuda.get_device_name() if real else None)
         recorder = SimulatedRecorder(device, recording, values=self.values and not real)
-        with Scope() as scope:
+        scope = Scope()  # the one that is closed at the end: launches add to it what they replace
+        try:
             scope.enter_context(hosting(recorder))
             if real:
                 Shadow(recorder).install(scope)
             else:
                 StandIn(device, recorder.execute, LaunchLog()).install(scope, threading.excepthook)
-            return scope.keep()
+        except BaseException:
+            scope.close()
+            raise
+        return scope
 
 
 class Recorded:
@@ -226,13 +231,17 @@ class Recorded:
         recording, output = self._recording, self._output
         if recording is None or output is None:
             return False
-        if self._host is not None:
-            self._host.recordings.remove(recording)
-        if self._scope is not None:
-            self._scope.close()
+        try:
+            if self._host is not None:
+                self._host.recordings.remove(recording)
+            if self._scope is not None:
+                self._scope.close()
+        finally:
+            if recording.trace.launches:
+                self.path = output.save(recording.trace)
         if recording.trace.launches:
-            self.path = output.save(recording.trace)
-        elif error is None:
+            return False
+        if error is None:
             warnings.warn(f"tlxviz.record: there was no {self._wanted} in the block", NothingRecorded, stacklevel=2)
         return False
 
@@ -249,7 +258,8 @@ def _device(name: str | None, gpu: str | None) -> Device:
         return load_device(name)
     if gpu is None:
         return load_device(DEFAULT_DEVICE)
-    found = next((each for each in known if each in gpu.lower()), None)
+    words = re.split(r"\W+", gpu.lower())  # an H200, and not a GH200
+    found = next((each for each in known if each in words), None)
     if found is None:
         raise TlxvizError(f"this machine has an {gpu}, which tlxviz does not simulate. Name one: {', '.join(known)}.")
     return load_device(found)

@@ -35,7 +35,7 @@ class Value:
     name: str
     """As printed, with `%` and, for one of several results, `#i`."""
     type: Type
-    owner: Operation | Block
+    owner: Operation | Block = field(repr=False)  # here and below: a printed graph has no end
     index: int
     """Position among the owner's results or arguments."""
     location: Location = UNKNOWN
@@ -46,17 +46,17 @@ class Operation:
     """One operation. `operands` are in printed order; `groups` names them by the part they play."""
 
     name: str
-    operands: tuple[Value, ...] = ()
-    results: tuple[Value, ...] = ()
+    operands: tuple[Value, ...] = field(default=(), repr=False)
+    results: tuple[Value, ...] = field(default=(), repr=False)
     attributes: dict[str, Any] = field(default_factory=dict[str, Any])
     """Properties and attributes as int, float, bool, str, list, dict, Encoding or Type."""
-    regions: list[Region] = field(default_factory=list["Region"])
+    regions: list[Region] = field(default_factory=list["Region"], repr=False)
     location: Location = UNKNOWN
-    groups: dict[str, tuple[Value, ...]] = field(default_factory=dict[str, tuple[Value, ...]])
+    groups: dict[str, tuple[Value, ...]] = field(default_factory=dict[str, tuple[Value, ...]], repr=False)
     """Operands by part: `{"barrier": (%b,), "pred": (%true,)}`; absent optional parts are missing keys."""
     line: int = 0
     """1-based line in the TTGIR text."""
-    block: Block | None = None
+    block: Block | None = field(default=None, repr=False)
     """The block that holds the operation."""
 
     def operand(self, part: str) -> Value | None:
@@ -81,8 +81,8 @@ class Operation:
 class Block:
     label: str = ""
     arguments: tuple[Value, ...] = ()
-    operations: list[Operation] = field(default_factory=list[Operation])
-    region: Region | None = None
+    operations: list[Operation] = field(default_factory=list[Operation], repr=False)
+    region: Region | None = field(default=None, repr=False)
 
     @property
     def terminator(self) -> Operation | None:
@@ -109,7 +109,7 @@ class Region:
     blocks: list[Block] = field(default_factory=list[Block])
     attributes: dict[str, Any] = field(default_factory=dict[str, Any])
     """What the region's heading carries: `num_warps` of a partition."""
-    parent: Operation | None = None
+    parent: Operation | None = field(default=None, repr=False)
 
     @property
     def entry(self) -> Block:
@@ -126,7 +126,7 @@ class Module:
     """A whole TTGIR file."""
 
     attributes: dict[str, Any]
-    functions: dict[str, Operation]
+    functions: dict[str, Operation] = field(repr=False)
     """`tt.func` operations by name; the kernel is the public one."""
     text: str
     source: str

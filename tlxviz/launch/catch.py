@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from threading import RLock
 from time import perf_counter
 from typing import Any
 
@@ -38,8 +37,7 @@ class Catcher:
         self._gpu = gpu
         self._execute = execute
         self._log = gpu.log
-        self.lock = RLock()
-        """Held by the thread that launches: neither Triton's caches nor what executes a launch is made for two."""
+        self.lock = gpu.lock
         self._describer = Describer()
         self._compiled: dict[int, tuple[Any, Any]] = {}
         """By the identity of its source object: each compiled kernel, and the function that it comes from."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,9 @@ class Deferred:
     Its methods look at tensors themselves: they are called where no mode of the stand-in sees that.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lock: AbstractContextManager[Any]) -> None:
+        self._lock = lock
+        """Held while launches execute: no thread is to see half of what is owed."""
         self._pending: list[_Pending] = []
 
     def __bool__(self) -> bool:
@@ -80,8 +83,9 @@ class Deferred:
         if not touched:
             return
         changes = _may_change(function, options)
-        if any(touched & each.written.keys() or (changes and touched & each.read) for each in self._pending):
-            self.settle()
+        with self._lock:
+            if any(touched & each.written.keys() or (changes and touched & each.read) for each in self._pending):
+                self.settle()
 
     def before_launch(self, launch: Launch) -> None:
         """Called before another launch: it may read what is owed, and write what that is computed from.
@@ -95,13 +99,18 @@ class Deferred:
 
     def settle(self) -> None:
         """Compute everything that is owed."""
-        self.forget_unreachable()
-        while self._pending:
-            owed = self._pending.pop(0)
-            owed.run(owed.launch)
+        with self._lock:
+            self.forget_unreachable()
+            while self._pending:
+                owed = self._pending.pop(0)
+                owed.run(owed.launch)
 
     def forget_unreachable(self) -> None:
         """Drop launches whose outputs nobody else has, nor a later launch that is kept."""
+        with self._lock:
+            self._forget_unreachable()
+
+    def _forget_unreachable(self) -> None:
         ours = Counter(_address(tensor) for each in self._pending for tensor in _tensors(each.launch))
         kept: list[_Pending] = []
         needed: set[int] = set()

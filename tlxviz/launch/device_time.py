@@ -6,16 +6,9 @@ on where the script waits for the device.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
 
 DEFAULT_STREAM = 0
-
-
-@dataclass(frozen=True, slots=True)
-class _Work:
-    begin: float
-    end: float
-    sms: int
 
 
 class DeviceTime:
@@ -32,7 +25,9 @@ class DeviceTime:
         self._sms = sms
         self._host = 0.0
         self._ends: dict[int, float] = {}
-        self._running: list[_Work] = []
+        self._times: list[float] = [0.0]
+        self._used: list[int] = [0]
+        """SMs that are taken from the time at the same position on, up to the next one."""
 
     @property
     def now(self) -> float:
@@ -42,9 +37,9 @@ class DeviceTime:
     def work(self, stream: int, duration: float, sms: int | None = None) -> float:
         """Give `stream` work of `duration` ns on so many SMs (all, if not said). Returns when it ends, in ns."""
         need = self._sms if sms is None else max(1, min(sms, self._sms))
-        begin = self._begin(self.end(stream), need)
-        self._running = [each for each in self._running if each.end > self._host]
-        self._running.append(_Work(begin, begin + duration, need))
+        self._forget_past()
+        begin = self._begin(self.end(stream), duration, need)
+        self._take(begin, begin + duration, need)
         self._ends[stream] = begin + duration
         return begin + duration
 
@@ -60,10 +55,36 @@ class DeviceTime:
         """The host waits until `until` ns, or for everything."""
         self._host = max([self._host, *self._ends.values()] if until is None else [self._host, until])
 
-    def _begin(self, earliest: float, need: int) -> float:
-        """The first moment from `earliest` on from which `need` SMs stay free of what runs already."""
-        for begin in sorted({earliest, *(each.end for each in self._running if each.end > earliest)}):
-            later = [each for each in self._running if each.end > begin]
-            if sum(each.sms for each in later) + need <= self._sms:
-                return begin
-        return earliest
+    def _begin(self, earliest: float, duration: float, need: int) -> float:
+        """The first moment from `earliest` on from which `need` SMs are free for so long."""
+        begin = earliest
+        position = max(bisect_right(self._times, earliest) - 1, 0)
+        while position < len(self._times) and self._times[position] < begin + duration:
+            position += 1
+            if self._used[position - 1] + need > self._sms:
+                begin = self._times[position]  # at the last one nothing is taken, so there is a next one
+        return begin
+
+    def _take(self, begin: float, end: float, sms: int) -> None:
+        if end <= begin:
+            return
+        first, last = self._cut(begin), self._cut(end)
+        for position in range(first, last):
+            self._used[position] += sms
+        for position in (last, first):  # neighbours that are alike are one, so that back-to-back work takes no room
+            if position and self._used[position] == self._used[position - 1]:
+                del self._times[position], self._used[position]
+
+    def _cut(self, time: float) -> int:
+        """Position at which `time` stands, entered if need be."""
+        position = bisect_left(self._times, time)
+        if position == len(self._times) or self._times[position] != time:
+            self._times.insert(position, time)
+            self._used.insert(position, self._used[position - 1])
+        return position
+
+    def _forget_past(self) -> None:
+        """Nothing begins before now, as the host counts."""
+        past = bisect_right(self._times, self._host) - 1
+        if past > 0:
+            del self._times[:past], self._used[:past]

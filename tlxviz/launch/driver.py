@@ -16,6 +16,10 @@ CompiledLaunch = Callable[[Any, tuple[int, int, int], tuple[Any, ...]], None]
 """Called when a script launches a compiled kernel directly: with its source object, the grid and the arguments."""
 
 
+_BUS_BITS = 5120
+"""Of the memory's bus, which no data file has: with any width, the clock is the one that gives the bandwidth."""
+
+
 class Utilities:
     """Triton's `driver.utils`: device properties, and the loading of binaries, which stay unloaded here."""
 
@@ -30,6 +34,8 @@ class Utilities:
             "multiprocessor_count": limits.sms,
             "warpSize": 32,
             "sm_clock_rate": int(clock.boost_mhz * 1000),
+            "mem_bus_width": _BUS_BITS,
+            "mem_clock_rate": round(self._device.memory.hbm_bytes_per_second * 8 / 2 / _BUS_BITS / 1000),
         }
 
     def load_binary(self, name: str, binary: bytes, _shared: int, _device: int) -> tuple[object, int, int, int, int]:

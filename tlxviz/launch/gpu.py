@@ -82,10 +82,12 @@ class Gpu:
         """The graph that is captured now."""
         self.submit: Callable[[Launch], Any] = _nobody
         """Executes a launch on the current stream, captured or not."""
-        self.deferred = Deferred()
+        self.lock = threading.RLock()
+        """Held by the thread that launches: neither Triton's caches nor what executes a launch is made for two."""
+        self.deferred = Deferred(self.lock)
         """Launches whose outputs nobody has looked at."""
-        self.measured = False
-        """Whether the script measures, or has recorded an event that does: operators of torch then take time, too."""
+        self.events = False
+        """Whether the script has recorded an event that measures."""
         self._local = threading.local()
 
     @property
@@ -98,6 +100,11 @@ class Gpu:
         self._local.stream = handle
 
     @property
+    def measured(self) -> bool:
+        """Whether operators of torch take time, too: an event was recorded, or this thread is timing something."""
+        return self.events or self.need is not Need.VALUES
+
+    @property
     def need(self) -> Need:
         """What this thread's launches are needed for now."""
         return getattr(self._local, "need", Need.VALUES)
@@ -105,14 +112,12 @@ class Gpu:
     @contextmanager
     def timing(self, *, trial: bool) -> Generator[None]:
         """A block whose launches are timed."""
-        before, measured = self.need, self.measured
+        before = self.need
         self._local.need = Need.TRIAL if trial or before is Need.TRIAL else Need.TIME
-        self.measured = True
         try:
             yield
         finally:
             self._local.need = before
-            self.measured = measured
             with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage] # it looks at tensors itself
                 self.deferred.forget_unreachable()
 

@@ -42,8 +42,8 @@ _NEED_VALUES: frozenset[Any] = frozenset(
 )
 """Operators that let the host wait for the device."""
 
-_BRANCHES = 0x7700_0000_0000
-"""Where handles begin of the streams that stand for those of a capture while it is replayed."""
+_branches = count(0x7700_0000_0000)
+"""Handles of the streams that stand for those of a capture while it is replayed; none is used again."""
 
 
 class _Step(Protocol):
@@ -342,8 +342,7 @@ class CUDAGraph:
             )
         self._steps = capture.steps
         self._branches = {
-            stream: _BRANCHES + id(self) + number
-            for number, stream in enumerate({step.stream for step in self._steps} - {self._origin})
+            stream: next(_branches) for stream in sorted({step.stream for step in self._steps} - {self._origin})
         }
 
     def instantiate(self) -> None:

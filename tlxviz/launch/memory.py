@@ -74,6 +74,12 @@ class DeviceMemory:
         self._reserved.count -= max(self._reserved.size - used, 0) // _SEGMENT
         self._reserved.size = min(self._reserved.size, used)
 
+    def begin(self) -> None:
+        """Forget what was before, but for what is still allocated."""
+        self.empty_cache()
+        self.reset_peaks()
+        self.reset_totals()
+
     def reset_peaks(self) -> None:
         for blocks in (self._small, self._large, self._reserved):
             blocks.peak = blocks.now()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -35,6 +36,10 @@ def _linear(tensors: Values) -> tuple[str, list[str]]:
     return ("addmm", ["mat1", "mat2", "self"]) if len(tensors) > 2 else ("mm", ["self", "mat2"])
 
 
+def _cat(tensors: Values) -> tuple[str, list[str]]:
+    return "cat", ["tensors"] * len(tensors)
+
+
 def _named(operator: str, *arguments: str) -> Callable[[Values], tuple[str, list[str]]]:
     return lambda _tensors: (operator, list(arguments))
 
@@ -45,7 +50,10 @@ _CHECKED: dict[str, _Describe] = {
     "linear": _linear,
     "addmm": _named("addmm", "self", "mat1", "mat2"),
     "baddbmm": _named("baddbmm", "self", "batch1", "batch2"),
-    **dict.fromkeys(("cat", "concat", "concatenate", "stack", "vstack", "hstack"), _named("cat", *["tensors"] * 99)),
+    **dict.fromkeys(
+        ("cat", "concat", "concatenate", "stack", "vstack", "hstack"),
+        _cat,
+    ),
     "index_select": _named("_index_select", "self", "index"),
     "gather": _named("gather", "self", "index"),
     "equal": _named("_equal", "self", "other"),
@@ -103,7 +111,8 @@ def _check_mixed(describe: _Describe | None, tensors: Values, places: list[Place
         )
     operator, names = describe(tensors)
     devices = ["cpu" if host else "cuda:0" for host in on_host]
-    named = sorted(zip(names, devices, strict=False), key=lambda pair: pair[0] != "self")
+    # Operators take more tensors than are named, such as the weights of a loss.
+    named = sorted(zip_longest(names[: len(devices)], devices, fillvalue="weight"), key=lambda pair: pair[0] != "self")
     common = named[0][1]
     wrong, device = next(pair for pair in named if pair[1] != common)
     raise RuntimeError(

@@ -32,12 +32,6 @@ class Scope(ExitStack):
         else:
             self.callback(owner.__setitem__, name, previous)
 
-    def keep(self) -> Scope:
-        """Leave the block of this scope with everything in force, to be taken back by the scope that is returned."""
-        kept = Scope()
-        kept.push(self.pop_all())
-        return kept
-
     def set_list(self, target: list[Any], values: list[Any]) -> None:
         """Replace the contents of a list; what else is done to the list meanwhile is undone, too."""
         previous = list(target)

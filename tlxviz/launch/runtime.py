@@ -96,6 +96,7 @@ class _Ranges:
 def install(scope: Scope, gpu: Gpu) -> None:
     """Put it into force until `scope` ends."""
     properties = Properties(gpu.device)
+    DEVICE_MEMORY.begin()
     for name, value in _functions(gpu).items():
         scope.set_attr(torch_internals.C, f"_cuda_{name}", value)
     cudart = Cudart(gpu)

@@ -103,7 +103,16 @@ def _copy(value: Any) -> Any:
 
 def _on_host(tensor: torch.Tensor) -> torch.Tensor:
     """A tensor of the same shape in the host's memory; floats are not copied."""
-    storage = torch.empty(tensor.untyped_storage().nbytes(), dtype=torch.uint8)
-    host = torch.empty(0, dtype=tensor.dtype)
+    # "cpu" is said, because the program may have set another default device.
+    storage = torch.empty(tensor.untyped_storage().nbytes(), dtype=torch.uint8, device="cpu")
+    host = torch.empty(0, dtype=tensor.dtype, device="cpu")
     host.set_(storage.untyped_storage(), tensor.storage_offset(), tensor.shape, tensor.stride())
-    return host if tensor.dtype.is_floating_point else host.copy_(tensor)
+    if not tensor.dtype.is_floating_point:
+        _once(host).copy_(_once(tensor))
+    return host
+
+
+def _once(tensor: torch.Tensor) -> torch.Tensor:
+    """Each element once: torch does not copy into a tensor that repeats some (an expanded one)."""
+    sizes = [1 if stride == 0 and size else size for size, stride in zip(tensor.shape, tensor.stride(), strict=True)]
+    return tensor.as_strided(sizes, tensor.stride())

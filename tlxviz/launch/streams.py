@@ -193,7 +193,7 @@ class GenericEvent:
     def record(self, stream: GenericStream | None = None) -> None:
         handle = self._gpu.stream if stream is None else stream.stream_id
         self.event_id = self.event_id or GenericStream.handles.event()
-        self._gpu.measured = self._gpu.measured or self._timed
+        self._gpu.events = self._gpu.events or self._timed
         capture = self._gpu.capture
         if capture is not None and capture.covers(handle):
             capture.record(self, handle)

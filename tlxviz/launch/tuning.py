@@ -60,10 +60,16 @@ def install(
 
 def _isolate(scope: Scope, tuner: Any) -> None:
     """What was chosen for another device does not hold here, nor the other way round, on disk either."""
+    scope.callback(_restore, tuner, dict(vars(tuner)))
     scope.set_attr(tuner, "cache", {})
     scope.set_attr(tuner, "cache_results", False)
     if not hasattr(tuner, "configs_timings"):
         scope.set_attr(tuner, "configs_timings", {})
+
+
+def _restore(tuner: Any, attributes: dict[str, Any]) -> None:
+    vars(tuner).clear()
+    vars(tuner).update(attributes)
 
 
 def _note(tuner: Any, log: LaunchLog) -> None:
