@@ -40,6 +40,7 @@ def contracts() -> dict[str, set[str]]:
     return {
         source.removeprefix("tlxviz."): set(contract["forbidden_modules"])
         for contract in settings["contracts"]
+        if contract["type"] == "forbidden"
         for source in contract["source_modules"]
     }
 

@@ -15,9 +15,9 @@ import torch
 
 from tlxviz._errors import TlxvizError
 from tlxviz.devices.model import Device
-from tlxviz.launch.locations import rebased
+from tlxviz.launch.kernels.locations import rebased
+from tlxviz.launch.kernels.parameters import parameter_names
 from tlxviz.launch.model import HostDescriptor, Launch, Tuning
-from tlxviz.launch.parameters import parameter_names
 from tlxviz.launch.script import run_script
 
 Runner = Callable[..., Any]

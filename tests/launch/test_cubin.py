@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from tlxviz.launch.cubin import registers_of
+from tlxviz.launch.kernels.cubin import registers_of
 
 
 def test_a_binary_of_the_compiler(write: Callable[..., Any], device: Any):
     from tlxviz.launch.script import run_script
 
     script = write("""
-        from tlxviz.launch.cubin import registers_of
+        from tlxviz.launch.kernels.cubin import registers_of
 
         kernel = add.warmup(x, y, out, 1000, BLOCK=256, grid=(1,))
         assert 8 <= registers_of(kernel.asm["cubin"], "add") <= 64

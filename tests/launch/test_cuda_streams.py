@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from tlxviz.devices.model import Device
-from tlxviz.launch import cuda
-from tlxviz.launch.device_time import DeviceTime
-from tlxviz.launch.gpu import Gpu
+from tlxviz.launch.cuda import install as cuda
+from tlxviz.launch.device.clock import DeviceTime
+from tlxviz.launch.device.gpu import Gpu
 from tlxviz.launch.patching import Scope
 
 MS = 1e6

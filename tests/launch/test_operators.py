@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from tlxviz.devices.model import Device
-from tlxviz.launch import cuda
-from tlxviz.launch.gpu import Gpu
+from tlxviz.launch.cuda import install as cuda
+from tlxviz.launch.device.gpu import Gpu
 from tlxviz.launch.patching import Scope
 
 

@@ -14,10 +14,11 @@ import pytest
 import torch
 
 from tlxviz.devices.model import Device
-from tlxviz.launch import cuda, places
-from tlxviz.launch.gpu import Gpu
+from tlxviz.launch.cuda import install as cuda
+from tlxviz.launch.device.gpu import Gpu
 from tlxviz.launch.patching import Scope
-from tlxviz.launch.places import is_host
+from tlxviz.launch.tensors import places
+from tlxviz.launch.tensors.places import is_host
 
 
 @pytest.fixture(autouse=True)

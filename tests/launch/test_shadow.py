@@ -44,7 +44,7 @@ def beside(write: Writer, device: Device, watcher: Watcher, body: str) -> None:
             tensors[-1].fill_(7)
 
     vars(builtins)["watcher"] = watcher
-    prelude = "from tlxviz.launch.patching import Scope\nfrom tlxviz.launch.shadow import Shadow\n"
+    prelude = "from tlxviz.launch.patching import Scope\nfrom tlxviz.launch.kernels.shadow import Shadow\n"
     try:
         assert run_script(write(prelude + body), [], device, gpu) == 0
     finally:

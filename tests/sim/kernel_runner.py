@@ -21,8 +21,8 @@ from tlxviz import _triton
 from tlxviz.devices.file import load_device
 from tlxviz.devices.model import Device
 from tlxviz.ir.operation import Block
-from tlxviz.launch.catch import Catcher
-from tlxviz.launch.gpu import Gpu
+from tlxviz.launch.device.gpu import Gpu
+from tlxviz.launch.kernels.catch import Catcher
 from tlxviz.launch.model import Launch
 from tlxviz.launch.patching import Scope
 from tlxviz.sim.compiler import CompiledKernel

@@ -162,9 +162,9 @@ class _Simulation:
         _triton.require()
         import torch
 
+        from tlxviz.launch.kernels.shadow import Shadow
         from tlxviz.launch.model import LaunchLog
         from tlxviz.launch.patching import Scope
-        from tlxviz.launch.shadow import Shadow
         from tlxviz.launch.stand_in import StandIn
         from tlxviz.sim.recorder import SimulatedRecorder
 

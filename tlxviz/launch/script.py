@@ -22,7 +22,7 @@ from tlxviz.launch.patching import Scope
 
 if TYPE_CHECKING:
     from tlxviz.devices.model import Device
-    from tlxviz.launch.catch import Catcher
+    from tlxviz.launch.kernels.catch import Catcher
     from tlxviz.launch.model import Executed, Launch
     from tlxviz.launch.threads import Threads
 

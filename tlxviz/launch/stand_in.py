@@ -6,10 +6,11 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tlxviz.launch import benchmark, cuda, reports, tuning
-from tlxviz.launch.catch import Catcher, Execute
-from tlxviz.launch.gpu import Gpu
+from tlxviz.launch.cuda import install as cuda
+from tlxviz.launch.device.gpu import Gpu
+from tlxviz.launch.kernels.catch import Catcher, Execute
 from tlxviz.launch.threads import Threads
+from tlxviz.launch.timing import benchmark, reports, tuning
 
 if TYPE_CHECKING:
     from tlxviz.devices.model import Device

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from weakref import WeakSet
 
 from tlxviz.launch.patching import Scope
-from tlxviz.launch.tensors import CudaInCpuMemory
+from tlxviz.launch.tensors.mode import CudaInCpuMemory
 
 Failed = Callable[[threading.ExceptHookArgs], object]
 

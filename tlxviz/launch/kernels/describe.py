@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tlxviz import _triton
-from tlxviz.launch.cubin import frame_of, registers_of
-from tlxviz.launch.locations import rebased
+from tlxviz.launch.kernels.cubin import frame_of, registers_of
+from tlxviz.launch.kernels.locations import rebased
+from tlxviz.launch.kernels.parameters import bind
 from tlxviz.launch.model import Launch
-from tlxviz.launch.parameters import bind
 
 
 class Describer:

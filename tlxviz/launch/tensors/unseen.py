@@ -10,7 +10,8 @@ import torch
 
 from tlxviz.launch import torch_internals
 from tlxviz.launch.patching import Scope
-from tlxviz.launch.places import (
+from tlxviz.launch.tensors.mode import CudaInCpuMemory
+from tlxviz.launch.tensors.places import (
     CUDA,
     ON_HOST,
     STAND_IN,
@@ -21,7 +22,6 @@ from tlxviz.launch.places import (
     place_of,
     place_of_storage,
 )
-from tlxviz.launch.tensors import CudaInCpuMemory
 
 _FROM_HOST = ("from_numpy", "frombuffer", "from_file")
 _ELEMENTS = ["Float", "Double", "Half", "BFloat16", "Byte", "Char", "Short", "Int", "Long", "Bool"]

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Collection
 
-from tlxviz.launch.parameters import FUNCTION
+from tlxviz.launch.kernels.parameters import FUNCTION
 
 # The function stands directly in the module, which is how its end differs from that of every region in it.
 _END = re.compile(r"^  \} loc\((.*)\)$", re.MULTILINE)

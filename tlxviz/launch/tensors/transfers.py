@@ -8,8 +8,8 @@ import torch
 
 from tlxviz.launch import torch_internals
 from tlxviz.launch.errors import check_ordinal
-from tlxviz.launch.places import CPU, CUDA, ON_HOST, Place, names_cuda, note, on_cpu, place_of
-from tlxviz.launch.tensors import Answer, CudaInCpuMemory, answering
+from tlxviz.launch.tensors.mode import Answer, CudaInCpuMemory, answering
+from tlxviz.launch.tensors.places import CPU, CUDA, ON_HOST, Place, names_cuda, note, on_cpu, place_of
 
 ANSWERS: dict[Any, Answer] = {}
 answer = answering(ANSWERS)

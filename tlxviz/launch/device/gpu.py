@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import torch
 
-from tlxviz.launch.deferred import Deferred
-from tlxviz.launch.device_time import DEFAULT_STREAM, DeviceTime
+from tlxviz.launch.device.clock import DEFAULT_STREAM, DeviceTime
+from tlxviz.launch.device.deferred import Deferred
 from tlxviz.launch.model import LaunchLog
 
 if TYPE_CHECKING:
     from tlxviz.devices.model import Device
+    from tlxviz.launch.cuda.streams import GenericEvent
     from tlxviz.launch.model import Launch
-    from tlxviz.launch.streams import GenericEvent
 
 
 class Need(Enum):

@@ -13,11 +13,11 @@ from torch.utils._python_dispatch import _disable_current_modes  # pyright: igno
 
 from tlxviz import _triton
 from tlxviz._errors import TlxvizError
-from tlxviz.launch.describe import Describer, padded
-from tlxviz.launch.driver import SimulatedDriver
-from tlxviz.launch.gpu import Gpu, Need
+from tlxviz.launch.device.gpu import Gpu, Need
+from tlxviz.launch.kernels.describe import Describer, padded
+from tlxviz.launch.kernels.driver import SimulatedDriver
+from tlxviz.launch.kernels.parameters import check_pointers
 from tlxviz.launch.model import Executed, Launch
-from tlxviz.launch.parameters import check_pointers
 from tlxviz.launch.patching import Scope
 
 Execute = Callable[[Launch], Executed | None]

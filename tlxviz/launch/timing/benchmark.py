@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tlxviz import _triton
-from tlxviz.launch.gpu import Gpu
+from tlxviz.launch.device.gpu import Gpu
 from tlxviz.launch.patching import Scope
 
 RESOLUTION_MS = 0.0005

@@ -11,7 +11,7 @@ import torch
 
 from tlxviz import _triton
 from tlxviz._errors import TlxvizError
-from tlxviz.launch.describe import Describer, padded
+from tlxviz.launch.kernels.describe import Describer, padded
 from tlxviz.launch.model import Executed, HostDescriptor, Launch
 from tlxviz.launch.patching import Scope
 

@@ -7,10 +7,10 @@ from math import isinf
 from typing import Any
 
 from tlxviz import _triton
-from tlxviz.launch.benchmark import duration
-from tlxviz.launch.gpu import Gpu
+from tlxviz.launch.device.gpu import Gpu
 from tlxviz.launch.model import LaunchLog, Tuning
 from tlxviz.launch.patching import Scope
+from tlxviz.launch.timing.benchmark import duration
 
 
 def install(

@@ -11,7 +11,7 @@ import torch
 from tlxviz import _triton
 from tlxviz._errors import TlxvizError
 from tlxviz.launch.model import HostDescriptor
-from tlxviz.launch.places import is_host
+from tlxviz.launch.tensors.places import is_host
 
 # tt.func public @kernel(%x_ptr: !tt.ptr<f32> {tt.divisibility = 16 : i32} loc("x_ptr"(#loc)), %n: i32 loc(...)) {
 FUNCTION = re.compile(r"tt\.func public @[^\s(]+\(")

@@ -13,7 +13,7 @@ from weakref import ref
 import torch
 
 from tlxviz.launch import torch_internals
-from tlxviz.launch.memory import DeviceMemory
+from tlxviz.launch.device.memory import DeviceMemory
 
 CUDA = torch.device("cuda", 0)
 CPU = torch.device("cpu")

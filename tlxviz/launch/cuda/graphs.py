@@ -20,18 +20,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from tlxviz.launch import torch_internals
-from tlxviz.launch.device_time import DEFAULT_STREAM
+from tlxviz.launch.cuda.runtime import not_simulated
+from tlxviz.launch.device.clock import DEFAULT_STREAM
 from tlxviz.launch.errors import cuda_error
-from tlxviz.launch.operators import is_written_in_python, launches, take_time
 from tlxviz.launch.patching import Scope
-from tlxviz.launch.runtime import not_simulated
+from tlxviz.launch.timing.operators import is_written_in_python, launches, take_time
 
 if TYPE_CHECKING:
-    from tlxviz.launch.generators import Random
-    from tlxviz.launch.gpu import Gpu
+    from tlxviz.launch.cuda.streams import GenericEvent
+    from tlxviz.launch.device.gpu import Gpu
     from tlxviz.launch.model import Launch
-    from tlxviz.launch.streams import GenericEvent
-    from tlxviz.launch.tensors import CudaInCpuMemory
+    from tlxviz.launch.tensors.generators import Random
+    from tlxviz.launch.tensors.mode import CudaInCpuMemory
 
 _aten = torch.ops.aten
 _NEED_VALUES_NAMES = """

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from tlxviz.launch import autocasting, generators, mixing, torch_internals
+from tlxviz.launch import torch_internals
 from tlxviz.launch.errors import check_ordinal
-from tlxviz.launch.operators import OperatorTime
-from tlxviz.launch.places import ON_HOST, Place, names_cuda, note, on_cpu, place_of
+from tlxviz.launch.tensors import autocasting, generators, mixing
+from tlxviz.launch.tensors.places import ON_HOST, Place, names_cuda, note, on_cpu, place_of
+from tlxviz.launch.timing.operators import OperatorTime
 
 if TYPE_CHECKING:
-    from tlxviz.launch.gpu import Capture, Gpu
+    from tlxviz.launch.device.gpu import Capture, Gpu
 
 Answer = Callable[..., Any]
 """What is called in place of a torch function: with the mode and the arguments of the function."""

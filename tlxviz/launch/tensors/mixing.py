@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional
 from torch.utils._pytree import tree_leaves
 
-from tlxviz.launch.places import ON_HOST, Place, place_of
+from tlxviz.launch.tensors.places import ON_HOST, Place, place_of
 
 Values = list[torch.Tensor]
 

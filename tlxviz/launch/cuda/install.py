@@ -8,24 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from tlxviz.launch import (
-    autocasting,
-    compiling,
-    generators,
-    graphs,
-    libraries,
-    profiling,
-    runtime,
-    showing,
-    streams,
-    transfers,
-    unseen,
-)
+from tlxviz.launch.cuda import compiling, graphs, profiling, runtime, streams
 from tlxviz.launch.patching import Scope
-from tlxviz.launch.tensors import CudaInCpuMemory
+from tlxviz.launch.tensors import autocasting, generators, libraries, showing, transfers, unseen
+from tlxviz.launch.tensors.mode import CudaInCpuMemory
 
 if TYPE_CHECKING:
-    from tlxviz.launch.gpu import Gpu
+    from tlxviz.launch.device.gpu import Gpu
 
 CUDA_VERSION = "12.8"  # what scripts that ask for `torch.version.cuda` are told; any recent one would do
 _CUDNN_VERSION = 91002

@@ -9,8 +9,8 @@ import torch
 
 from tlxviz import _triton
 from tlxviz.devices.model import Device
-from tlxviz.launch.cubin import frame_of, registers_of
-from tlxviz.launch.gpu import Gpu
+from tlxviz.launch.device.gpu import Gpu
+from tlxviz.launch.kernels.cubin import frame_of, registers_of
 
 CompiledLaunch = Callable[[Any, tuple[int, int, int], tuple[Any, ...]], None]
 """Called when a script launches a compiled kernel directly: with its source object, the grid and the arguments."""

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 from tlxviz.launch.patching import Scope
-from tlxviz.launch.places import Place, names_cuda, note, on_cpu
+from tlxviz.launch.tensors.places import Place, names_cuda, note, on_cpu
 
 _TAKE_GENERATOR = """
 rand randn randint randperm normal bernoulli multinomial poisson normal_ uniform_ random_ exponential_ log_normal_

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from tlxviz.launch import torch_internals
-from tlxviz.launch.places import CUDA, ON_HOST, Place, place_of
-from tlxviz.launch.tensors import Answer, CudaInCpuMemory, answering, getter
+from tlxviz.launch.tensors.mode import Answer, CudaInCpuMemory, answering, getter
+from tlxviz.launch.tensors.places import CUDA, ON_HOST, Place, place_of
 
 ANSWERS: dict[Any, Answer] = {}
 answer = answering(ANSWERS)

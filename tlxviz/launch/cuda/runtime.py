@@ -11,13 +11,13 @@ import torch.cuda.profiler
 
 from tlxviz._errors import TlxvizError
 from tlxviz.launch import torch_internals
+from tlxviz.launch.cuda.properties import Properties
 from tlxviz.launch.errors import check_ordinal
 from tlxviz.launch.patching import Scope
-from tlxviz.launch.places import DEVICE_MEMORY
-from tlxviz.launch.properties import Properties
+from tlxviz.launch.tensors.places import DEVICE_MEMORY
 
 if TYPE_CHECKING:
-    from tlxviz.launch.gpu import Gpu
+    from tlxviz.launch.device.gpu import Gpu
 
 _ARCHITECTURES = "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"
 """What torch's own CUDA build of version 2.11 is compiled for."""

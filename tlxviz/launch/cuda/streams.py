@@ -11,13 +11,13 @@ import torch
 import torch.cuda.streams
 
 from tlxviz._errors import TlxvizError
-from tlxviz.launch.device_time import DEFAULT_STREAM
+from tlxviz.launch.device.clock import DEFAULT_STREAM
 from tlxviz.launch.errors import check_ordinal, cuda_error
 from tlxviz.launch.patching import Scope
-from tlxviz.launch.places import CUDA
+from tlxviz.launch.tensors.places import CUDA
 
 if TYPE_CHECKING:
-    from tlxviz.launch.gpu import Gpu
+    from tlxviz.launch.device.gpu import Gpu
 
 _POOL = 32
 """Streams of each priority that torch makes before it hands out the first one again."""

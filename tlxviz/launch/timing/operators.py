@@ -16,7 +16,7 @@ from torch.utils.flop_counter import flop_registry, sdpa_flop_count
 
 if TYPE_CHECKING:
     from tlxviz.devices.model import Device
-    from tlxviz.launch.gpu import Gpu
+    from tlxviz.launch.device.gpu import Gpu
 
 _aten = torch.ops.aten
 

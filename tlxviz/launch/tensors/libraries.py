@@ -13,10 +13,10 @@ from torch.utils._pytree import tree_leaves
 
 from tlxviz.launch import torch_internals
 from tlxviz.launch.patching import Scope
-from tlxviz.launch.places import ON_HOST, Place, place_of
+from tlxviz.launch.tensors.places import ON_HOST, Place, place_of
 
 if TYPE_CHECKING:
-    from tlxviz.launch.tensors import CudaInCpuMemory
+    from tlxviz.launch.tensors.mode import CudaInCpuMemory
 
 _ON_CPU = {"CUDA": "CPU", "AutogradCUDA": "AutogradCPU", "AutocastCUDA": "AutocastCPU"}
 """Keys under which torch looks for kernels, here in place of those of a GPU."""

@@ -1,0 +1,1 @@
+"""What `torch.cuda`, and tools of torch that go by it, answer."""

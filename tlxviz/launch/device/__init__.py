@@ -1,0 +1,1 @@
+"""What the simulated device is: its clock, its memory, and the launches whose outputs it still owes."""

@@ -1,0 +1,1 @@
+"""From a call of a Triton kernel to a `Launch`."""

@@ -1,0 +1,1 @@
+"""How long things take: benchmarks, tuning, and operators of torch."""
