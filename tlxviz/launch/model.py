@@ -65,7 +65,8 @@ class Executed(Protocol):
 
     @property
     def written(self) -> Sequence[torch.Tensor] | None:
-        """The tensors that it may write, or may have to write later if `values` were off; None if that is not known."""
+        """The tensors that it may write, or may have to write later if `values` were off, also those that
+        are no arguments; None if that is not known."""
         ...
 
 

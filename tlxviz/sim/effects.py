@@ -37,6 +37,12 @@ def written_arguments(program: Program) -> set[int] | None:
     return _arguments(program, targets)
 
 
+@lru_cache(maxsize=64)
+def computes_addresses(program: Program) -> bool:
+    """Whether it makes pointers of integers, and so may reach tensors that are no arguments."""
+    return any(op.name == "tt.int_to_ptr" or _touches_memory(op) for op in program.module.walk())
+
+
 def waits_for_memory(op: Operation) -> bool:
     """Whether an operation in a loop can be there to wait until somebody writes what it reads."""
     scalar_load = op.name == "tt.load" and not isinstance(op.groups["ptr"][0].type, TensorType)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 import torch
 
@@ -19,14 +20,43 @@ def flat(tensor: torch.Tensor, dtype: torch.dtype | None = None) -> torch.Tensor
     return torch.empty(0, dtype=dtype).set_(storage, 0, (storage.nbytes() // dtype.itemsize,), (1,))
 
 
-def _storage_at(address: int) -> torch.UntypedStorage | None:
-    """The storage of any tensor of the process that holds `address`."""
-    for found in gc.get_objects():
-        if isinstance(found, torch.Tensor) and found.layout == torch.strided:
-            storage = found.untyped_storage()
-            if storage.data_ptr() <= address < storage.data_ptr() + storage.nbytes():
-                return storage
-    return None
+def storages_of_process() -> list[torch.UntypedStorage]:
+    """The storages of all its tensors, by address."""
+    found: dict[int, torch.UntypedStorage] = {}
+    for each in gc.get_objects():
+        # `isinstance` would ask the object, too, and some that stand for others warn of that.
+        if issubclass(type(each), torch.Tensor) and each.layout == torch.strided:
+            with suppress(NotImplementedError):  # it has none of its own
+                storage = each.untyped_storage()
+                found[storage.data_ptr()] = storage
+    return [found[address] for address in sorted(found)]
+
+
+def reached_from(tensors: Sequence[torch.Tensor], numbers: Sequence[int]) -> tuple[list[torch.Tensor], list[int]]:
+    """What the addresses lead to that are among integers, be they elements of tensors or numbers.
+
+    Returns:
+        A tensor of each storage that they lead to, and the addresses of the storages of those tensors that hold them.
+    """
+    storages = [storage for storage in storages_of_process() if storage.nbytes()]
+    starts = [storage.data_ptr() for storage in storages]
+    reached: dict[int, torch.Tensor] = {}
+
+    def reach(address: int) -> bool:
+        at = bisect_right(starts, address) - 1
+        if at < 0 or address >= starts[at] + storages[at].nbytes():
+            return False
+        reached[starts[at]] = torch.empty(0, dtype=torch.uint8).set_(storages[at])
+        return True
+
+    tables = [
+        tensor.untyped_storage().data_ptr()
+        for tensor in tensors
+        if tensor.dtype in (torch.int64, torch.uint64) and sum(map(reach, tensor.flatten().tolist()))
+    ]
+    for number in numbers:
+        reach(number)
+    return list(reached.values()), tables
 
 
 class AddressSpace:
@@ -36,25 +66,30 @@ class AddressSpace:
     """
 
     def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
-        storages = {
-            tensor.untyped_storage().data_ptr(): tensor.untyped_storage() for tensor in tensors if tensor.numel()
-        }
-        self._starts = sorted(storages)
-        self._storages = [storages[start] for start in self._starts]
+        self._complete = False
+        """Whether those that are no arguments are known, too."""
+        self._starts: list[int] = []
+        self._storages: list[torch.UntypedStorage] = []
+        self._take(tensor.untyped_storage() for tensor in tensors)
+
+    def _take(self, storages: Iterable[torch.UntypedStorage]) -> None:
+        known = dict(zip(self._starts, self._storages, strict=True))
+        known = {storage.data_ptr(): storage for storage in storages if storage.nbytes()} | known
+        self._starts = sorted(known)
+        self._storages = [known[start] for start in self._starts]
 
     def resolve(self, address: int, dtype: torch.dtype) -> tuple[torch.Tensor, int]:
         """The allocation that holds `address`, flat in `dtype`, and the element offset within it."""
         at = self._position(address)
+        if at < 0 and not self._complete:
+            self._complete = True
+            self._take(storages_of_process())
+            at = self._position(address)
         if at < 0:
-            storage = _storage_at(address)
-            if storage is None:
-                raise MemoryAccessError(
-                    "an address that the kernel read or computed belongs to no tensor of this process: keep the "
-                    "tensors of a table of pointers alive"
-                )
-            at = bisect_right(self._starts, storage.data_ptr())
-            self._starts.insert(at, storage.data_ptr())
-            self._storages.insert(at, storage)
+            raise MemoryAccessError(
+                "an address that the kernel read or computed belongs to no tensor of this process: keep the "
+                "tensors of a table of pointers alive"
+            )
         storage = self._storages[at]
         base = torch.empty(0, dtype=dtype)
         base.set_(storage, 0, (storage.nbytes() // dtype.itemsize,), (1,))

@@ -20,13 +20,13 @@ from tlxviz.sim.compiler import CompiledKernel, compile_program
 from tlxviz.sim.descriptors import TileDescriptor, TileStore
 from tlxviz.sim.dispatch import Dispatcher, Outcome, Tracing
 from tlxviz.sim.dtypes import torch_dtype
-from tlxviz.sim.effects import talks, written_arguments
+from tlxviz.sim.effects import computes_addresses, talks, written_arguments
 from tlxviz.sim.environment import Environment
 from tlxviz.sim.errors import HangError
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import Placement, place
-from tlxviz.sim.pointers import AddressSpace, flat
+from tlxviz.sim.pointers import AddressSpace, flat, reached_from
 from tlxviz.sim.record import launch_cycles, launch_trace, tensor_of
 from tlxviz.sim.recording import Recording
 from tlxviz.sim.unit import Options
@@ -176,7 +176,7 @@ class SimulatedRecorder:
             raise stopped
         cycles = launch_cycles(launch, self._device, outcome)
         sms = min(len(placement.columns) * placement.size, -(-total // per_sm))
-        return Simulated(cycles, sms, self._written(launch, program))
+        return Simulated(cycles, sms, self._owed(launch, program))
 
     def _report(self, kernel: str, done: int, total: int) -> None:
         if self._progress is not None:
@@ -265,6 +265,18 @@ class SimulatedRecorder:
             return None
         tensors = [tensor_of(launch.parameters[position][1]) for position in positions]
         return tuple(tensor for tensor in tensors if tensor is not None)
+
+    def _owed(self, launch: CaughtLaunch, program: Program) -> tuple[torch.Tensor, ...] | None:
+        """The tensors that the launch may write; if it was only timed, those that its addresses lead to among them."""
+        written = self._written(launch, program)
+        if launch.values or not launch.counted or not computes_addresses(program):
+            return written
+        values = [value for _, value in launch.parameters]
+        own = [tensor for tensor in map(tensor_of, values) if tensor is not None]
+        reached, tables = reached_from(own, [value for value in values if isinstance(value, int)])
+        if written is None:
+            written = tuple(tensor for tensor in own if tensor.untyped_storage().data_ptr() not in tables)
+        return (*written, *reached)
 
     def _written_storages(self, launch: CaughtLaunch, program: Program) -> set[int] | None:
         """Addresses of the storages that the launch may write; None where that cannot be told."""

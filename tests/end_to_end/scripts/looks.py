@@ -27,6 +27,17 @@ def add(x_ptr, y_ptr, sum_ptr, n, BLOCK: tl.constexpr):
     tl.store(sum_ptr + at, total, mask=at < n)
 
 
+@triton.jit
+def add_at(table_ptr, n, BLOCK: tl.constexpr):
+    """As `add`, of tensors whose addresses are in a table."""
+    x_ptr = tl.load(table_ptr).to(tl.pointer_type(tl.float32))
+    y_ptr = tl.load(table_ptr + 1).to(tl.pointer_type(tl.float32))
+    sum_ptr = tl.load(table_ptr + 2).to(tl.pointer_type(tl.float32))
+    at = tl.arange(0, BLOCK)
+    total = tl.load(x_ptr + at, mask=at < n) + tl.load(y_ptr + at, mask=at < n)
+    tl.store(sum_ptr + at, total, mask=at < n)
+
+
 def launch(x, y, out):
     add[(1,)](x, y, out, N, BLOCK=128)
 
@@ -314,7 +325,26 @@ def in_another_thread():
     return out
 
 
-OTHERS = [
+def table_of(*tensors):
+    return torch.tensor([tensor.data_ptr() for tensor in tensors], device="cuda")
+
+
+def by_addresses():
+    x, y, out = inputs()
+    do_bench(lambda: add_at[(1,)](table_of(x, y, out), N, BLOCK=128))
+    return out
+
+
+def by_addresses_and_changed():
+    x, y, out = inputs()
+    table = table_of(x, y, out)
+    for _ in range(2):
+        do_bench(lambda: add_at[(1,)](table, N, BLOCK=128))
+    x.zero_()
+    return out
+
+
+OTHERS = [by_addresses, by_addresses_and_changed,
     saved_for_backward, checkpointed, backward_measured, backward_measured_twice, forward_measured, sparse_of_before,
     view_of_before, made_within, used_within, in_another_thread,
 ]  # fmt: skip

@@ -27,6 +27,8 @@ class _Pending:
     """By the address of its storage, a tensor of each storage that is to be written."""
     read: frozenset[int]
     """Addresses of the other storages."""
+    hidden: list[torch.Tensor]
+    """Of those that are to be written, the ones that are no arguments: an address leads to them."""
 
 
 class Deferred:
@@ -59,16 +61,16 @@ class Deferred:
 
         Args:
             launch: What was timed.
-            written: The tensors that it may write; None if it may write any of its tensors.
+            written: The tensors that it may write, also those that are no arguments; None if any of its arguments.
             run: Executes it with values.
         """
         # Without the caller's own arguments, whose life must not depend on this list.
         later = replace(launch, arguments={}, values=True, counted=False)
-        own = list(_tensors(later))
-        addresses = {_address(tensor) for tensor in (own if written is None else written)}
-        outputs = {_address(tensor): tensor for tensor in own if _address(tensor) in addresses}
-        inputs = frozenset(map(_address, own)) - outputs.keys()
-        self._pending.append(_Pending(later, run, outputs, inputs))
+        own = {_address(tensor): tensor for tensor in _tensors(later)}
+        outputs = own if written is None else {_address(tensor): tensor for tensor in written}
+        hidden = [tensor for address, tensor in outputs.items() if address not in own]
+        outputs = {address: own.get(address, tensor) for address, tensor in outputs.items()}
+        self._pending.append(_Pending(later, run, outputs, frozenset(own) - outputs.keys(), hidden))
 
     def before(self, function: Any, arguments: Iterable[Any], options: dict[str, Any]) -> None:
         """Called before the script calls a function of torch: pays what it could notice."""
@@ -111,7 +113,7 @@ class Deferred:
             self._forget_unreachable()
 
     def _forget_unreachable(self) -> None:
-        ours = Counter(_address(tensor) for each in self._pending for tensor in _tensors(each.launch))
+        ours = Counter(_address(tensor) for each in self._pending for tensor in (*_tensors(each.launch), *each.hidden))
         kept: list[_Pending] = []
         needed: set[int] = set()
         for each in reversed(self._pending):
