@@ -155,3 +155,21 @@ def test_what_asks_the_runtime_is_refused_by_name(run: Runner, call: str):
     name = re.escape(call.removesuffix("()").removeprefix("memory.").replace("CUDAGraph()", "CUDAGraph"))
     with pytest.raises(TlxvizError, match=rf"the script calls torch\.cuda\.{name}, which a simulated device"):
         run(f"torch.cuda.{call}\n", prelude=PRELUDE)
+
+
+def test_what_autograd_saves_and_makes_is_where_it_was(run: Runner):
+    run(
+        """
+        from torch.utils.checkpoint import checkpoint
+        half = torch.ones(4, device="cuda", dtype=torch.float16, requires_grad=True)
+        (half.float() * 2).sum().backward()
+        assert half.grad.is_cuda
+        p, o = torch.ones(4, device="cuda", requires_grad=True), torch.ones(4, device="cuda")
+        for reentrant in (True, False):
+            checkpoint(lambda e: (e * o).sum(), p, use_reentrant=reentrant).backward()
+            assert p.grad.is_cuda
+        host = torch.ones(4, requires_grad=True)
+        checkpoint(lambda e: (e * e).sum(), host, use_reentrant=False).backward()
+        assert not host.grad.is_cuda
+        """
+    )

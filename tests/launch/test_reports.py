@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tlxviz.launch.reports import Table
 
 from tlxviz._errors import TlxvizError
-from tlxviz.launch import reports
+from tlxviz.launch.timing import reports
+from tlxviz.launch.timing.reports import Table
 
 BODY = """
     import triton.testing as testing

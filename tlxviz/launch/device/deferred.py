@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +51,7 @@ class Deferred:
         run = getattr(torch.autograd, name)
 
         def run_watched(*arguments: Any, **options: Any) -> Any:
-            with _Watch(self):
+            with _Watch(self) if self else nullcontext():
                 return run(*arguments, **options)
 
         scope.set_attr(torch.autograd, name, run_watched)
@@ -199,9 +199,11 @@ class _Watch(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         options = kwargs or {}
-        if self._deferred and not func.is_view:
-            self._deferred.before(func, args, options)
-        return func(*args, **options)
+        # The mode for CUDA, which is on in backward passes, would take the operator for a call of the script.
+        with torch._C.DisableTorchFunction():  # pyright: ignore[reportPrivateUsage]
+            if self._deferred and not func.is_view:
+                self._deferred.before(func, args, options)
+            return func(*args, **options)
 
 
 _BLIND = frozenset(

@@ -38,6 +38,7 @@ def install(scope: Scope, mode: CudaInCpuMemory) -> None:
     scope.set_attr(*torch_internals.REBUILD, _rebuilt(getattr(*torch_internals.REBUILD)))
     scope.set_attr(torch.Tensor, "record_stream", _record_stream)
     _run_backward_in_mode(scope, mode)
+    _run_hooks_in_mode(scope, mode)
     _place_storages(scope)
     _redirect_default_device(scope)
 
@@ -98,6 +99,25 @@ def _run_backward_in_mode(scope: Scope, mode: CudaInCpuMemory) -> None:
             return run(*args, **options)
 
     scope.set_attr(*torch_internals.ENGINE, run_in_mode)
+
+
+def _run_hooks_in_mode(scope: Scope, mode: CudaInCpuMemory) -> None:
+    """Hooks on tensors that autograd saves run within an operator, where the mode is off."""
+    kind = torch.autograd.graph.saved_tensors_hooks
+    prepare = kind.__init__
+
+    def in_mode(hook: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(hook)
+        def run(*args: Any) -> Any:
+            with mode.again():
+                return hook(*args)
+
+        return run
+
+    def __init__(self: Any, pack_hook: Callable[..., Any], unpack_hook: Callable[..., Any]) -> None:
+        prepare(self, in_mode(pack_hook), in_mode(unpack_hook))
+
+    scope.set_attr(kind, "__init__", __init__)
 
 
 def _place_storages(scope: Scope) -> None:
