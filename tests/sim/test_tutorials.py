@@ -40,6 +40,9 @@ def needs(tutorial: str, word: str) -> None:
 
 
 def run(name: str, case: str, options: dict[str, Any], *, values: bool = True) -> SimulatedRecorder:
+    if not (tutorial_driver.folder() / f"{name}.py").exists():
+        assert _triton.toolchain().distribution != "fbtriton"
+        pytest.skip(f"triton-utlx has no tutorial {name}")
     recorder = SimulatedRecorder(h200(), values=values)
     status = run_script(DRIVER, [name, case, json.dumps(options)], h200(), recorder.execute)
     assert status == 0 or not values  # without values, outputs hold what was in memory before
@@ -78,7 +81,8 @@ def test_hopper_gemm_ws_walks_over_many_tiles():
 
 PAIR = {**GEMM, "NUM_CTAS": 2, "ctas_per_cga": [2, 1, 1]}
 needs_clusters = pytest.mark.skipif(
-    "+fb" not in pytest.importorskip("triton").__version__, reason="this Triton cannot reach other CTAs of a cluster"
+    "+fb" not in pytest.importorskip("triton").__version__,
+    reason="triton-utlx does not build kernels of NUM_CTAS=2, because triton 3.8 has no mapped buffers",
 )
 
 
