@@ -94,6 +94,14 @@ def test_a_hang_is_explained_and_exits_with_1(tmp_path: Path) -> None:
     assert launch.hang["waiters"][0]["pending"] == 1
 
 
+def test_a_configuration_that_hangs_is_explained_and_named(tmp_path: Path) -> None:
+    done = tlxviz(tmp_path, "run", SCRIPTS / "tuned_hang.py")
+
+    assert done.returncode == 1
+    assert "compute.0 waits on bars[0], phase 0" in done.stdout
+    assert done.stderr.endswith("\n\nIt was tried by the autotuner with N=2, num_warps=4, num_ctas=1, num_stages=3\n")
+
+
 @pytest.mark.parametrize(
     ("script", "code", "text"),
     [

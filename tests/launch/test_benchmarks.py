@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from tlxviz._errors import TlxvizError
 from tlxviz.devices.model import Device
 from tlxviz.launch.model import Launch, LaunchLog, Tuning
 from tlxviz.launch.script import run_script
@@ -299,3 +300,15 @@ def test_nothing_of_tuning_stays_behind(write: Writer, device: Device):
 
 def test_what_triton_says_of_the_memory_bandwidth(run: Callable[..., LaunchLog]):
     run("import triton.testing\nassert round(triton.testing.get_dram_gbps()) == 4200\n", Adder())
+
+
+def test_a_configuration_that_fails_is_named(write: Writer, device: Device):
+    def fail(launch: Launch) -> None:
+        if launch.arguments["BLOCK"] == 128:
+            raise TlxvizError("HANG at cycle 951")
+
+    with pytest.raises(TlxvizError) as caught:
+        run_script(write(TUNED), [], device, fail)
+    assert str(caught.value) == (
+        "HANG at cycle 951\n\nIt was tried by the autotuner with BLOCK=128, num_warps=2, num_ctas=1, num_stages=3"
+    )

@@ -7,6 +7,7 @@ from math import isinf
 from typing import Any
 
 from tlxviz import _triton
+from tlxviz._errors import TlxvizError
 from tlxviz.launch.device.gpu import Gpu
 from tlxviz.launch.model import LaunchLog, Tuning
 from tlxviz.launch.patching import Scope
@@ -26,7 +27,7 @@ def install(
         first_config: Take the first configuration that the kernel's own pruning leaves, without any trial.
     """
     tuner_class = _triton.autotuner_class()
-    choose = tuner_class.run
+    choose, measure = tuner_class.run, tuner_class._bench
     seen: dict[int, Any] = {}
 
     def run(tuner: Any, *args: Any, **options: Any) -> Any:
@@ -53,7 +54,17 @@ def install(
 
         return bench
 
+    def measure_named(tuner: Any, *args: Any, config: Any, **options: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return measure(tuner, *args, config=config, **options)
+        except TlxvizError as error:  # the kernel hangs, say: which of many does?
+            text = f"{error}\n\nIt was tried by the autotuner with {_triton.configuration(config)}"
+            error.args = (text, *error.args[1:])
+            raise
+
     scope.set_attr(tuner_class, "run", run)
+    scope.set_attr(tuner_class, "_bench", measure_named)
     # A property goes before what an instance has cached or was given.
     scope.set_attr(tuner_class, "do_bench", property(do_bench))
 
