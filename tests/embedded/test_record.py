@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import threading
 import warnings
+from io import StringIO
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -85,6 +89,77 @@ def test_blocks_nest():
     assert [launch.kernel for launch in inner.trace.launches] == ["shift"]
 
 
+def test_blocks_that_overlap_share_the_device_until_the_last_ends():
+    first, second = tlxviz.record(None, launches=None), tlxviz.record(None, launches=None)
+    first.__enter__()
+    second.__enter__()
+    work()
+    first.__exit__(None, None, None)
+    work()
+    second.__exit__(None, None, None)
+    assert (len(first.trace.launches), len(second.trace.launches)) == (2, 4)
+    assert not torch.cuda.is_available()
+
+
+def test_blocks_of_tasks():
+    async def task(seconds: float) -> int:
+        with tlxviz.record(None, launches=None) as r:
+            await asyncio.sleep(seconds)
+            work()
+        return len(r.trace.launches)
+
+    async def both() -> list[int]:
+        return await asyncio.gather(task(0.0), task(0.1))
+
+    assert asyncio.run(both()) == [2, 4]
+    assert not torch.cuda.is_available()
+
+
+def test_a_thread_of_its_own_has_no_device_of_the_block():
+    said: list[str] = []
+    begin, end = threading.Event(), threading.Event()
+
+    def other() -> None:
+        begin.wait()
+        try:
+            with tlxviz.record(None):
+                raise AssertionError
+        except UsageError as error:
+            said.append(str(error))
+        end.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with tlxviz.record(None, kernel="scale") as r:
+        begin.set()
+        end.wait()
+        thread.join()
+
+        def within() -> None:
+            with tlxviz.record(None, kernel="shift") as inner:
+                work()
+            said.append(inner.trace.launches[0].kernel)
+
+        thread = threading.Thread(target=within)
+        thread.start()
+        thread.join()
+    assert "another thread is in a block of record()" in said[0]
+    assert said[1] == "shift"
+    assert len(r.trace.launches) == 1
+    assert not torch.cuda.is_available()
+
+
+def test_a_block_can_be_used_again_but_not_within_itself():
+    block = tlxviz.record(None)
+    with block:
+        work()
+        with pytest.raises(UsageError, match="has not ended yet"):
+            block.__enter__()
+    with block as r:
+        work()
+    assert len(r.trace.launches) == 2
+
+
 def test_an_error_keeps_what_was_recorded(tmp_path: Path):
     path = tmp_path / "out.tlxtrace"
 
@@ -105,6 +180,32 @@ def test_what_was_compiled_in_a_block_is_forgotten_after_it():
         work()
         assert scale.device_caches is not before
     assert scale.device_caches is before
+
+
+def test_a_trace_that_cannot_be_saved_does_not_hide_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    def broken() -> None:
+        with tlxviz.record(folder / "out.tlxtrace"):
+            work()
+            folder.rmdir()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        broken()
+    assert "tlxviz: error: cannot write" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_program_without_stderr(closed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    stream = StringIO() if closed else None
+    if stream is not None:
+        stream.close()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with tlxviz.record(tmp_path / "out.tlxtrace") as r:
+        work()
+    assert r.path is not None
 
 
 def test_without_the_variable_a_block_without_a_path_is_inert():
@@ -144,12 +245,55 @@ def test_nothing_recorded_is_said(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("out.json", "ends in .tlxtrace"), ("no/out.tlxtrace", "is no folder"), ("taken.tlxtrace", "force=True")],
+    [
+        ("out.json", "ends in .tlxtrace"),
+        ("no/out.tlxtrace", "is no folder"),
+        ("taken.tlxtrace", "force=True"),
+        ("folder.tlxtrace", "it is a folder"),
+        ("link.tlxtrace", "nowhere is no folder"),
+        ("\0.tlxtrace", "null character"),
+        (f"{'long' * 80}.tlxtrace", "name too long"),
+    ],
 )
 def test_what_cannot_be_written_is_said_before_anything_runs(name: str, says: str, tmp_path: Path):
     (tmp_path / "taken.tlxtrace").touch()
+    (tmp_path / "folder.tlxtrace").mkdir()
+    (tmp_path / "link.tlxtrace").symlink_to(tmp_path / "nowhere" / "out.tlxtrace")
     with pytest.raises(UsageError, match=says), tlxviz.record(tmp_path / name):
         raise AssertionError
+
+
+def test_that_the_variable_named_the_path_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "out"))
+    with pytest.raises(UsageError, match=r"out, which TLXVIZ_RECORD names: the name of a trace"), tlxviz.record():
+        raise AssertionError
+
+
+def test_a_folder_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(UsageError, match="the current folder is gone"):
+        tlxviz.record("out.tlxtrace")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"kernel": scale}, "kernel takes names, such as 'gemm\\*', and not a JITFunction"),
+        ({"kernel": [shift]}, "not a JITFunction"),
+        ({"launches": -1}, "launches counts from 0, and -1 is less"),
+        ({"launches": "3"}, "launches takes a number, or several, and not '3'"),
+        ({"launches": 1.5}, "launches takes a number"),
+        ({"ctas": [0, -2]}, "ctas counts from 0"),
+        ({"ctas": "0"}, "ctas takes a number"),
+        ({"device": 3}, "device takes a name"),
+    ],
+)
+def test_arguments_of_another_kind(options: dict[str, Any], says: str):
+    with pytest.raises(UsageError, match=says):
+        tlxviz.record(None, **options)
 
 
 def test_an_unknown_device():
