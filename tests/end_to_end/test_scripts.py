@@ -40,10 +40,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def tlxviz(folder: Path, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    # What this pytest was told is not for those that the program runs.
+    outer = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(
         [sys.executable, str(ROOT / "cli.py"), "run", *map(str, arguments)],
         cwd=folder,
-        env=os.environ | {"COLUMNS": "80", "PYTHONDONTWRITEBYTECODE": "1"} | environment,
+        env=outer | {"COLUMNS": "80", "PYTHONDONTWRITEBYTECODE": "1"} | environment,
         capture_output=True,
         text=True,
         timeout=300,
