@@ -99,13 +99,16 @@ def require() -> None:
     if missing:
         raise TlxvizError(f"running kernels needs {' and '.join(missing)}, which this Python lacks: {INSTALL}")
     register_plugin()
-    for name in ("triton", "torch"):
+    for name in ("triton.knobs", "torch"):  # a folder that was left behind, or an old triton, lacks the former
         try:
             import_module(name)
         except Exception as error:  # a broken installation fails in any way it likes
             if interrupted(error):
                 raise KeyboardInterrupt from error
-            raise TlxvizError(f"{name} is installed but cannot be imported ({error}). To mend it: {INSTALL}") from error
+            package = name.partition(".")[0]
+            raise TlxvizError(
+                f"{package} is installed but cannot be imported ({error}). To mend it: {INSTALL}"
+            ) from error
     from triton import knobs
 
     if knobs.runtime.interpret:

@@ -83,6 +83,9 @@ def test_a_script_may_change_its_folder(folder: Path, tmp_path_factory: pytest.T
         (["-f", "-o", "loop.tlxtrace", "script.py"], "it is a symbolic link that leads back to itself."),
         (["-f", "-o", "device.tlxtrace", "script.py"], "it is not a regular file."),
         (["-f", "-o", "fifo.tlxtrace", "script.py"], "it is not a regular file."),
+        (["-m", "."], "there is no module . to run."),
+        (["-m", "package."], "there is no module package. to run."),
+        (["-m", "package/module"], "there is no module package/module to run."),
         (["l" * 247 + ".py"], ".tlxtrace: the name is too long. Give another name with -o."),
     ],
 )

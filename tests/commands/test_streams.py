@@ -117,6 +117,15 @@ def test_a_script_that_closes_stderr(folder: Path) -> None:
     assert done.stderr.startswith("trace: script.tlxtrace\n")
 
 
+@pytest.mark.parametrize("line", ["", "sys.stdout.close()", "sys.stdout.close(); sys.stderr.close()"])
+def test_a_script_that_closes_all_files(folder: Path, line: str) -> None:
+    (folder / "script.py").write_text(f"import os, sys\nlaunch()\nos.closerange(3, 100)\n{line}\n")
+    done = shell(folder, "run script.py")
+    assert "Traceback" not in done.stderr
+    assert (folder / "script.tlxtrace").exists()
+    assert done.returncode == (3 if line else 0)
+
+
 def test_a_reader_that_has_gone_is_no_failure(folder: Path) -> None:
     done = shell(folder, "--help", "| true; echo ${PIPESTATUS[0]}")
     assert "Traceback" not in done.stderr

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +12,8 @@ from fake_site import FBTRITON, TRITON, install, uninstall
 
 from tlxviz import _distribution, _triton
 from tlxviz._errors import ExitCode, TlxvizError
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -112,6 +117,22 @@ def test_the_folder_is_found_without_importing_it(tmp_path: Path, monkeypatch: p
     monkeypatch.syspath_prepend(tmp_path)
     assert _distribution.package_folder("broken_package") == tmp_path / "broken_package"
     assert _distribution.package_folder("no_such_package") is None
+
+
+def test_a_triton_without_what_kernels_need_is_refused(tmp_path: Path):
+    """One that is too old, or a folder that pip has left behind."""
+    (tmp_path / "triton").mkdir()
+    (tmp_path / "triton" / "__init__.py").write_text("__version__ = '3.1.0'\n")
+    done = subprocess.run(
+        [sys.executable, "-c", "from tlxviz import _triton; _triton.require()"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.splitlines()[-1].startswith(
+        "tlxviz._errors.TlxvizError: triton is installed but cannot be imported (No module named 'triton.knobs'"
+    )
 
 
 def test_running_kernels_is_refused_with_the_mend(site: Path):

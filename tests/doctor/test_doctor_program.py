@@ -58,6 +58,17 @@ def test_the_report_fits_80_columns(encoding: str):
     assert "\x1b" not in done.stdout
 
 
+def test_what_it_prints_with_is_broken(tmp_path: Path):
+    (tmp_path / "rich").mkdir()
+    (tmp_path / "rich" / "__init__.py").write_text("raise ImportError('in pieces')\n")
+    done = doctor(site=tmp_path)
+    assert (done.returncode, done.stderr) == (3, "")
+    assert "\nx rich: " in done.stdout
+    assert " cannot be imported (in pieces)\n  mend: pip install --force-reinstall rich==" in done.stdout
+    assert done.stdout.endswith("\n\ntlxviz cannot run kernels here.\n")
+    assert found(doctor("--json", site=tmp_path))["rich"]["status"] == "problem"
+
+
 def test_colour_where_it_is_forced():
     assert "\x1b[32m✓" in doctor(FORCE_COLOR="1", TERM="xterm-256color").stdout
 

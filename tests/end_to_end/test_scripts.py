@@ -303,6 +303,13 @@ def test_a_fork_of_the_script_writes_no_trace(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["ends.tlxtrace"]
 
 
+def test_workers_end_without_a_word(tmp_path: Path) -> None:
+    done = tlxviz(tmp_path, "-q", "--json", SCRIPTS / "ends.py", "pool")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert lines_before_json(done.stdout) == ["sum 8.0", "[1, 2]"]
+
+
 def test_stdout_is_what_python_prints_and_then_the_summary(tmp_path: Path) -> None:
     script = SCRIPTS / "prints.py"
     plain = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=True)

@@ -196,6 +196,21 @@ def test_the_fastest_configuration_runs_and_trials_leave_no_trace(run: Callable[
     assert log.tuned == {"add": Tuning(3, 3, 0, "BLOCK=128, num_warps=2, num_ctas=1, num_stages=3")}
 
 
+def test_of_equally_fast_configurations_the_first_runs(run: Callable[..., LaunchLog]):
+    body = """
+@triton.autotune([triton.Config({"BLOCK": 256}, num_stages=stages) for stages in range(1, 40)], key=["n"])
+@triton.jit
+def tuned(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    pass
+x = torch.ones(1000, device="cuda")
+for n in range(1000, 1010):
+    tuned[(4,)](x, x, x, n)
+    assert tuned.best_config.num_stages == 1
+    assert len(set(map(tuple, tuned.configs_timings.values()))) == 1
+"""
+    run(body, Adder(lambda launch: 1971))
+
+
 def test_configurations_that_do_not_fit_are_passed_over(run: Callable[..., LaunchLog]):
     log = run(
         """

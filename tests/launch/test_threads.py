@@ -83,3 +83,15 @@ def test_what_a_thread_of_the_script_raises_is_printed_without_our_frames(
     assert printed.startswith("Exception in thread T:\nTraceback (most recent call last):\n")
     assert printed.endswith("ValueError: mine\n")
     assert "tlxviz/launch" not in printed
+
+
+def test_a_daemon_that_outlives_the_script_ends_without_a_word(run: Runner, capsys: pytest.CaptureFixture[str]):
+    body = (
+        "def serve():\n    while True:\n        work()\n        time.sleep(0.01)\n"
+        "daemon = threading.Thread(target=serve, daemon=True)\ndaemon.start()\nwork()\n"
+    )
+    run("import time\n" + WORK + body)
+    [daemon] = [thread for thread in threading.enumerate() if thread.daemon and "serve" in thread.name]
+    daemon.join(10)
+    assert not daemon.is_alive()
+    assert capsys.readouterr().err == ""

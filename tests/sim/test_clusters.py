@@ -13,7 +13,7 @@ from kernel_runner import Run, compile_kernel, execute, executes, h200, run_kern
 
 from tlxviz._errors import ExitCode
 from tlxviz.sim.engine import Cta
-from tlxviz.sim.errors import ClusterError, HangError, SimulationError, UnsupportedOperation
+from tlxviz.sim.errors import ClusterError, HangError, InvalidGridError, SimulationError, UnsupportedOperation
 from tlxviz.trace.model import LaunchTrace
 
 triton = pytest.importorskip("triton")
@@ -94,6 +94,12 @@ def test_ranks_in_inline_assembly():
     assert y.tolist() == [20, 21, 20, 21]
     run_kernel(registers, (4,), y)
     assert y.tolist() == [10] * 4
+
+
+@pytest.mark.parametrize("wide", [0, -2])
+def test_a_cluster_has_ctas(wide: int):
+    with pytest.raises(InvalidGridError, match="ctas_per_cga counts from 1"):
+        run_kernel(ranks, (4,), torch.zeros(4, dtype=torch.int32), ctas_per_cga=(wide, 1, 1))
 
 
 # ---------------------------------------------------------------------- arrivals and barriers

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 import torch
-from kernel_runner import compile_kernel, execute, run_kernel, run_ttgir
+from kernel_runner import compile_kernel, execute, h200, run_kernel, run_ttgir
 
 from tlxviz._errors import ExitCode
 from tlxviz.sim.errors import BarrierError, HangError, MemoryAccessError
+from tlxviz.sim.recorder import SimulatedRecorder
+from tlxviz.sim.recording import Recording
 
 triton = pytest.importorskip("triton")
 tlx = pytest.importorskip("triton.language.extra.tlx")
@@ -85,6 +87,22 @@ def test_one_of_two_releases_is_missing(tile: Callable[[], Any]):
     }
     assert text.startswith("kernel missing_arrive hangs in CTA 0: load waits for empty[0]")
     assert "has 1 of 2 arrivals" in text
+
+
+@pytest.mark.parametrize("counted", [True, False], ids=["not asked for", "trial"])
+def test_a_hang_is_kept_although_its_launch_is_not_to_be_recorded(counted: bool):
+    launch = compile_kernel(wrong_count, (1,), torch.zeros(1, dtype=torch.int32), FIX=False)
+    launch.counted = counted
+    wanted, other = Recording(launches=(7,)), Recording(lambda kernel: kernel == "other")
+    recorder = SimulatedRecorder(h200(), wanted)
+    recorder.recordings.append(other)
+    for _ in range(2):
+        with pytest.raises(HangError):
+            recorder.execute(launch)
+    [kept] = wanted.trace.launches
+    assert kept.hang is not None
+    assert not kept.tracks
+    assert not other.trace.launches
 
 
 @triton.jit

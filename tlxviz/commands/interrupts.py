@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Generator
@@ -54,10 +55,15 @@ class Terminated(KeyboardInterrupt):
 def terminations() -> Generator[None]:
     """A block that SIGTERM and SIGHUP end as Ctrl-C does, so that what was recorded is kept.
 
-    A script that handles them itself goes on doing so.
+    A script that handles them itself goes on doing so. Processes that it forks, as a pool of workers does, end at once:
+    nothing is kept of them.
     """
+    process = os.getpid()
 
     def handler(number: int, frame: FrameType | None) -> None:
+        if os.getpid() != process:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
         raise Terminated(number)
 
     before: dict[int, Any] = {}

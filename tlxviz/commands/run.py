@@ -81,7 +81,7 @@ class RunCommand:
     def run(self, arguments: argparse.Namespace) -> int:
         backend = self._backend
         name = simulated_device(arguments.device, backend.known_devices())
-        target = arguments.script if arguments.module else check_script(Path(arguments.script))
+        target = _module(arguments.script) if arguments.module else check_script(Path(arguments.script))
         stem = target.rpartition(".")[2] if isinstance(target, str) else target.stem
         output = Output.choose(arguments.output, stem, force=arguments.force)
         device = backend.load_device(name)
@@ -140,6 +140,14 @@ class RunCommand:
             if why is not None:
                 raise UsageError(why)
         return status
+
+
+def _module(name: str) -> str:
+    """The name, which the trace is named after, if it can be one of a module."""
+    if "/" in name or not all(name.split(".")):
+        hint = " To run a file, leave out -m." if name.endswith(".py") else ""
+        raise UsageError(f"there is no module {name} to run.{hint}")
+    return name
 
 
 def _keep(trace: Trace, output: Output, arguments: argparse.Namespace) -> None:

@@ -38,9 +38,10 @@ class Channel:
             return self.stream
         if self._copy is not None:
             encoding = getattr(self.stream, "encoding", None) or "utf-8"
-            self.stream = os.fdopen(self._copy, "w", encoding=encoding, errors="replace")
-            self._copy = None
-            return self.stream
+            with suppress(OSError):  # the script may have closed every descriptor that it can think of
+                self.stream = os.fdopen(self._copy, "w", encoding=encoding, errors="replace")
+                self._copy = None
+                return self.stream
         self._give_up("it is closed")
         return None
 
@@ -57,7 +58,8 @@ class Channel:
 
     def close(self) -> None:
         if self._copy is not None:
-            os.close(self._copy)
+            with suppress(OSError):
+                os.close(self._copy)
             self._copy = None
 
     def _give_up(self, reason: str) -> None:

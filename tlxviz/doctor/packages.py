@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import sys
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 from tlxviz._version import __version__
@@ -54,7 +54,15 @@ def _textual(machine: Machine) -> Outcome:
 
 def _needed(distribution: str) -> Outcome:
     version = version_of(distribution)
-    return ok(version) if version else problem("not installed", f"pip install {distribution}")
+    if not version:
+        return problem("not installed", f"pip install {distribution}")
+    try:
+        import_module(distribution)
+    except Exception as error:  # a broken installation fails in any way it likes
+        return problem(
+            f"{version} cannot be imported ({error})", f"pip install --force-reinstall {distribution}=={version}"
+        )
+    return ok(version)
 
 
 CHECKS = (_tlxviz, _python, _numpy, _rich, _textual)

@@ -17,6 +17,8 @@ class Threads:
 
     def __init__(self) -> None:
         self._started: WeakSet[threading.Thread] = WeakSet()
+        self._over = False
+        """Whether the script has ended."""
 
     def install(self, scope: Scope, mode: CudaInCpuMemory, failed: Failed) -> None:
         """Put it into force until `scope` ends; `failed` gets what a thread raised, unless the script asks for it."""
@@ -27,8 +29,12 @@ class Threads:
             body = thread.run
 
             def run() -> None:
-                with mode:  # torch keeps modes by thread
-                    body()
+                try:
+                    with mode:  # torch keeps modes by thread
+                        body()
+                except BaseException:
+                    if not (self._over and thread.daemon):  # Python stops those wherever they are
+                        raise
 
             vars(thread)["run"] = run
             self._started.add(thread)
@@ -42,3 +48,4 @@ class Threads:
         while waited := [thread for thread in self._started if thread.is_alive() and not thread.daemon]:
             for thread in waited:
                 thread.join()
+        self._over = True

@@ -1,10 +1,9 @@
-"""What `doctor` found, as text for people and as one line of JSON, which docs/doctor.md describes."""
+"""What `doctor` found, as text for people."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TextIO
 
 from rich.text import Text
@@ -12,10 +11,6 @@ from rich.text import Text
 from tlxviz.doctor.model import Finding, Status
 from tlxviz.reporters.layout import HEADING, SIDE, glyphs, make_console, say
 from tlxviz.reporters.layout import UNICODE as UNICODE_GLYPHS
-
-SCHEMA = "tlxviz.doctor"
-VERSION = 1
-"""Grows when a field changes its meaning or goes; new fields leave it."""
 
 _STYLES = {Status.OK: "green", Status.WARNING: "yellow", Status.PROBLEM: "bold red"}
 _UNICODE = {Status.OK: "✓", Status.WARNING: "!", Status.PROBLEM: "✗"}
@@ -47,14 +42,3 @@ class DoctorTextReporter:
             say(console, "tlxviz can run kernels here.", style=HEADING)
         else:
             say(console, "tlxviz cannot run kernels here.", style=_STYLES[Status.PROBLEM])
-
-
-@dataclass(frozen=True, slots=True)
-class DoctorJsonReporter:
-    findings: Sequence[Finding]
-    can_run: bool
-
-    def render(self, stream: TextIO) -> None:
-        checks = [asdict(finding) for finding in self.findings]
-        document = {"schema": SCHEMA, "version": VERSION, "can_run": self.can_run, "checks": checks}
-        stream.write(json.dumps(document) + "\n")

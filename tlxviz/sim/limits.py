@@ -45,6 +45,8 @@ def _check_clusters(program: Program, grid: tuple[int, int, int], device: Device
     if size == 1:
         return
     name = program.name
+    if min(program.cluster) < 1:
+        raise InvalidGridError(f"kernel {name} has clusters of {program.cluster}: ctas_per_cga counts from 1")
     if program.ctas_of_program > 1:
         raise UnsupportedOperation(
             f"kernel {name} spreads each program over {program.ctas_of_program} CTAs (num_ctas), which this version "

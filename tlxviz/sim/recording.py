@@ -35,3 +35,9 @@ class Recording:
         """Is the next launch of `kernel` one to record?"""
         number = self._seen.get(kernel, 0)
         return self.kernels(kernel) and (self.launches is None or number in self.launches)
+
+    def misses_hang(self, kernel: str) -> bool:
+        """Does it concern `kernel`, and has no launch of it that hangs?"""
+        return self.kernels(kernel) and not any(
+            each.kernel == kernel and each.hang is not None for each in self.trace.launches
+        )

@@ -30,6 +30,11 @@ if how == "fork":
         sys.exit(5)
     _, state = os.wait()
     print("child", os.waitstatus_to_exitcode(state))
+if how == "pool":
+    from multiprocessing import get_context
+
+    with get_context("fork").Pool(2) as pool:  # which ends its workers by SIGTERM
+        print(pool.map(abs, [-1, 2]))
 if how in ("SIGINT", "SIGTERM", "SIGHUP", "SIGKILL", "SIGABRT"):
     os.kill(os.getpid(), getattr(signal, how))
     time.sleep(30)

@@ -11,6 +11,9 @@ from tlxviz.launch.patching import Scope
 
 RESOLUTION_MS = 0.0005
 """Of CUDA events, according to the CUDA Runtime API's cudaEventElapsedTime; nothing takes less."""
+_DIGITS = 9
+"""Of a duration in ms: far below a cycle. What equal work takes is then equal whenever it runs, and an autotuner takes
+the first of its fastest configurations."""
 
 Statistics = float | list[float] | None
 
@@ -30,7 +33,7 @@ def duration(gpu: Gpu, function: Callable[[], Any], *, trial: bool = False) -> f
     begin = gpu.time.end(gpu.stream)
     with gpu.timing(trial=trial):
         function()
-    return max((gpu.time.end(gpu.stream) - begin) / 1e6, RESOLUTION_MS)
+    return max(round((gpu.time.end(gpu.stream) - begin) / 1e6, _DIGITS), RESOLUTION_MS)
 
 
 def install(scope: Scope, gpu: Gpu) -> None:
