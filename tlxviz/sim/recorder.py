@@ -153,8 +153,6 @@ class SimulatedRecorder:
                 dispatcher.run(numbers, tracing, lambda done: self._report(launch.kernel, done, len(numbers)), outcome)
         except HangError as error:
             stopped = error
-            if not launch.counted:  # a trial is not to be seen, but that it hangs is
-                asking = [each for each in self.recordings if each.kernels(launch.kernel)]
         except KeyboardInterrupt as error:
             outcome.cycles = outcome.now
             stopped = error
