@@ -143,7 +143,7 @@ def test_remarks() -> None:
     assert remarks(log, launches, KernelFilter([]), Launches((1,)), (0, 1, 7, 8, 9), values_off=False) == [
         "recorded launch 1 of each kernel: a (1,000 launches), b (2 launches); --launch picks another",
         "not recorded, because launched too seldom for --launch 1: c (once)",
-        "kernel a is autotuned: 24 configurations timed (2 do not fit); fastest: BM=128",
+        "kernel a is autotuned: 24 configurations timed (2 do not run here); fastest: BM=128",
         "kernel b is autotuned: the first of its 4 configurations ran",
         "kernel d was launched with an empty grid, which runs nothing",
         "kernel e was launched with an empty grid 2 times, which runs nothing",
@@ -152,7 +152,7 @@ def test_remarks() -> None:
     ]
     assert remarks(log, launches, KernelFilter(["b"]), Launches((0,)), None, values_off=False) == [
         "recorded launch 0 of each kernel: a (1,000 launches), b (2 launches); --launch picks another",
-        "kernel a is autotuned: 24 configurations timed (2 do not fit); fastest: BM=128",
+        "kernel a is autotuned: 24 configurations timed (2 do not run here); fastest: BM=128",
         "kernel b is autotuned: the first of its 4 configurations ran",
     ]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from tlxviz._errors import TlxvizError
+from tlxviz._errors import ExitCode, TlxvizError
 from tlxviz.devices.model import Device
 from tlxviz.launch.model import Launch, LaunchLog, Tuning
 from tlxviz.launch.script import run_script
@@ -317,10 +317,24 @@ def test_what_triton_says_of_the_memory_bandwidth(run: Callable[..., LaunchLog])
     run("import triton.testing\nassert round(triton.testing.get_dram_gbps()) == 4200\n", Adder())
 
 
+class Hang(TlxvizError):
+    exit_code = ExitCode.FINDINGS
+
+
+def test_what_is_not_simulated_is_passed_over(run: Callable[..., LaunchLog]):
+    def cycles(launch: Launch) -> int:
+        if launch.arguments["BLOCK"] < 256:
+            raise TlxvizError("no such operation")
+        return 1640
+
+    log = run(TUNED, Adder(cycles))
+    assert log.tuned["add"] == Tuning(3, 3, 2, "BLOCK=256, num_warps=4, num_ctas=1, num_stages=3")
+
+
 def test_a_configuration_that_fails_is_named(write: Writer, device: Device):
     def fail(launch: Launch) -> None:
         if launch.arguments["BLOCK"] == 128:
-            raise TlxvizError("HANG at cycle 951")
+            raise Hang("HANG at cycle 951")
 
     with pytest.raises(TlxvizError) as caught:
         run_script(write(TUNED), [], device, fail)

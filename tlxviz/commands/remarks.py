@@ -87,7 +87,7 @@ def missing_ctas(launch: LaunchTrace, ctas: Sequence[int]) -> str | None:
 def _tuned(name: str, tuning: Tuning) -> str:
     if not tuning.timed:
         return f"kernel {name} is autotuned: the first of its {tuning.configurations:,} configurations ran"
-    failed = f" ({tuning.failed:,} do not fit)" if tuning.failed else ""
+    failed = f" ({tuning.failed:,} do not run here)" if tuning.failed else ""
     return f"kernel {name} is autotuned: {tuning.timed:,} configurations timed{failed}; fastest: {tuning.chosen}"
 
 

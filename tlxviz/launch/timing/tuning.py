@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from math import isinf
+from math import inf, isinf
 from typing import Any
 
 from tlxviz import _triton
-from tlxviz._errors import TlxvizError
+from tlxviz._errors import ExitCode, TlxvizError
 from tlxviz.launch.device.gpu import Gpu
 from tlxviz.launch.model import LaunchLog, Tuning
 from tlxviz.launch.patching import Scope
@@ -58,7 +58,10 @@ def install(
         __tracebackhide__ = True
         try:
             return measure(tuner, *args, config=config, **options)
-        except TlxvizError as error:  # the kernel hangs, say: which of many does?
+        except TlxvizError as error:
+            if error.exit_code is ExitCode.CANNOT_RUN:  # something that is not simulated: others may do without it
+                return [inf] * 3
+            # The kernel hangs, say: which of many does?
             text = f"{error}\n\nIt was tried by the autotuner with {_triton.configuration(config)}"
             error.args = (text, *error.args[1:])
             raise
