@@ -12,10 +12,11 @@ from commands.fake_backend import FakeBackend
 
 from tlxviz._errors import ExitCode, TlxvizError
 from tlxviz.commands import main
-from tlxviz.commands.choices import KernelFilter, Launches, parse_ctas
+from tlxviz.commands.choices import Launches, parse_ctas
 from tlxviz.commands.output import SUFFIX
 from tlxviz.commands.remarks import remarks
 from tlxviz.commands.run import RunCommand
+from tlxviz.embedded.kernel_filter import KernelFilter
 from tlxviz.launch.model import LaunchLog, Tuning
 from tlxviz.trace import SUFFIX as TRACE_SUFFIX
 from tlxviz.trace import AgentRow, load_trace
@@ -140,7 +141,7 @@ def test_remarks() -> None:
         {"b": Tuning(4, 0, 0, "BM=64"), "a": Tuning(96, 24, 2, "BM=128"), "x": Tuning(2, 2, 0, "")},
     )
     launches = [pipeline(kernel="a", grid=(2, 2, 1)), pipeline(kernel="b", grid=(1, 1, 1))]
-    assert remarks(log, launches, KernelFilter([]), Launches((1,)), (0, 1, 7, 8, 9), values_off=False) == [
+    assert remarks(log, launches, KernelFilter(), Launches((1,)), (0, 1, 7, 8, 9), values_off=False) == [
         "recorded launch 1 of each kernel: a (1,000 launches), b (2 launches); --launch picks another",
         "not recorded, because launched too seldom for --launch 1: c (once)",
         "kernel a is autotuned: 24 configurations timed (2 do not run here); fastest: BM=128",
@@ -150,7 +151,7 @@ def test_remarks() -> None:
         "kernel a has CTAs 0 to 3: --ctas 7:10 are not among them",
         "kernel b has only CTA 0: --ctas 1,7:10 are not among them",
     ]
-    assert remarks(log, launches, KernelFilter(["b"]), Launches((0,)), None, values_off=False) == [
+    assert remarks(log, launches, KernelFilter(("b",)), Launches((0,)), None, values_off=False) == [
         "recorded launch 0 of each kernel: a (1,000 launches), b (2 launches); --launch picks another",
         "kernel a is autotuned: 24 configurations timed (2 do not run here); fastest: BM=128",
         "kernel b is autotuned: the first of its 4 configurations ran",
@@ -304,7 +305,7 @@ def test_cta_lists(text: str, ctas: tuple[int, ...]) -> None:
 
 
 def test_a_filter_takes_patterns() -> None:
-    kernels = KernelFilter(["gemm*", "softmax"])
+    kernels = KernelFilter(("gemm*", "softmax"))
     assert [kernels(name) for name in ("gemm_ws", "add", "softmax", "add")] == [True, False, True, False]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from tlxviz._errors import TlxvizError, UsageError
 from tlxviz.embedded.record import DEFAULT_DEVICE
@@ -100,13 +99,3 @@ def simulated_device(choice: str, known: Sequence[str]) -> str:
             f"there is no device {choice!r}. Devices: {', '.join(['auto', *(f'sim:{name}' for name in known)])}."
         )
     return name
-
-
-class KernelFilter:
-    """Says which kernels to record."""
-
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self.patterns = tuple(patterns)
-
-    def __call__(self, kernel: str) -> bool:
-        return not self.patterns or any(fnmatchcase(kernel, pattern) for pattern in self.patterns)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from tlxviz.commands.choices import KernelFilter, Launches, listed
+from tlxviz.commands.choices import Launches, listed
+from tlxviz.embedded.kernel_filter import KernelFilter
 
 if TYPE_CHECKING:
     from tlxviz.launch.model import LaunchLog, Tuning

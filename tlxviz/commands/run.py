@@ -12,11 +12,12 @@ from tlxviz._errors import ExitCode, TlxvizError, UsageError
 from tlxviz.commands import streams
 from tlxviz.commands.backend import Backend, SimulatorBackend
 from tlxviz.commands.base import named
-from tlxviz.commands.choices import KernelFilter, parse_ctas, parse_launches, simulated_device
+from tlxviz.commands.choices import parse_ctas, parse_launches, simulated_device
 from tlxviz.commands.interrupts import Terminated, importing, terminations
 from tlxviz.commands.output import SUFFIX, Output, check_script
 from tlxviz.commands.progress import LaunchProgress
 from tlxviz.commands.remarks import nothing_recorded, remarks
+from tlxviz.embedded.kernel_filter import KernelFilter
 from tlxviz.embedded.record import hosting
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class RunCommand:
         stem = target.rpartition(".")[2] if isinstance(target, str) else target.stem
         output = Output.choose(arguments.output, stem, force=arguments.force)
         device = backend.load_device(name)
-        kernels = KernelFilter(arguments.kernel)
+        kernels = KernelFilter(tuple(arguments.kernel))
 
         from tlxviz.launch.model import LaunchLog
 

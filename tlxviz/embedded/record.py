@@ -12,7 +12,6 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
-from fnmatch import fnmatchcase
 from operator import index
 from os import PathLike
 from pathlib import Path
@@ -20,6 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Protocol, Self
 
 from tlxviz._errors import TlxvizError, UsageError
+from tlxviz.embedded.kernel_filter import KernelFilter
 
 if TYPE_CHECKING:
     from tlxviz.devices.model import Device
@@ -98,7 +98,7 @@ def record(
     from_environment = output is _Source.ENVIRONMENT
     named = os.environ.get(VARIABLE) or None if isinstance(output, _Source) else output
     wanted = _Wanted(
-        _names(kernel),
+        KernelFilter(_names(kernel)),
         None if launches is None else _numbers(launches, "launches"),
         None if ctas is None else _numbers(ctas, "ctas"),
     )
@@ -140,15 +140,12 @@ def _absolute(path: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    patterns: tuple[str, ...]
+    kernels: KernelFilter
     launches: tuple[int, ...] | None
     ctas: tuple[int, ...] | None
 
-    def has(self, kernel: str) -> bool:
-        return not self.patterns or any(fnmatchcase(kernel, pattern) for pattern in self.patterns)
-
     def __str__(self) -> str:
-        kernels = f" of {', '.join(self.patterns)}" if self.patterns else ""
+        kernels = f" of {', '.join(self.kernels.patterns)}" if self.kernels.patterns else ""
         late = self.launches is not None and min(self.launches, default=0) > 0
         return f"launch{kernels}" + (f" with the number {', '.join(map(str, self.launches or ()))}" if late else "")
 
@@ -329,7 +326,7 @@ class Recorded:
         from tlxviz.sim.recording import Recording
 
         wanted = self._wanted
-        recording = Recording(wanted.has, wanted.launches, wanted.ctas, PicturedTrace())
+        recording = Recording(wanted.kernels, wanted.launches, wanted.ctas, PicturedTrace())
         with _lock:
             if not _hosts:
                 session = self._simulation.begin(recording)

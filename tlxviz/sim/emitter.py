@@ -138,6 +138,19 @@ class Emitter:
         self.line(f"{name} = {code}")
         return name
 
+    def queue(self, unit: str, cycles: int | str) -> str:
+        """A new variable for the cycle at which a unit of the SM takes up work that keeps it busy so long.
+
+        Args:
+            unit: The attribute of `Sm` that says from when on the unit is free, such as `tma_free`.
+            cycles: How long, as a number or as code.
+        """
+        x = self.fresh("x")
+        self.line(f"{x} = sm.{unit}")
+        self.line(f"if {x} < t: {x} = t")
+        self.line(f"sm.{unit} = {x} + {cycles}")
+        return x
+
     def constant(self, value: Any) -> str:
         """A global name for `value`."""
         return self.unit.constant(value)

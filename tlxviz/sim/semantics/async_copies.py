@@ -70,9 +70,9 @@ def bulk_copy(e: Emitter, op: Operation) -> None:
     e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
-    x, transfer = e.fresh("x"), e.let(f"-(-{size} // {round(tma.bytes_per_cycle)})", "x")
-    e.line(f"{x} = max(sm.tma_free, t)")
-    e.line(f"sm.tma_free = {x} + {transfer}; sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
+    transfer = e.let(f"-(-{size} // {round(tma.bytes_per_cycle)})", "x")
+    x = e.queue("tma_free", transfer)
+    e.line(f"sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
     landed = f"{x} + {transfer} + {round(tma.l2_latency_cycles)}"
     cause = "-1"
     if e.traced:

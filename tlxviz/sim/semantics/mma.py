@@ -128,11 +128,10 @@ def _mma_sync(e: Emitter, op: Operation) -> None:
     begin = e.mark()
     e.order()
     row = e.row()
-    x = e.fresh("x")
+    x = "t"
     if e.timed:
-        e.line(f"{x} = sm.tensor_free")
-        e.line(f"if {x} < t: {x} = t")
-        e.line(f"sm.tensor_free = t = {x} + {duration}; sm.tensor_busy += {duration}; sm.flop += {work}")
+        x = e.queue("tensor_free", duration)
+        e.line(f"t = {x} + {duration}; sm.tensor_busy += {duration}; sm.flop += {work}")
     e.record(begin=begin)
     e.record(begin=x, end="t", cause=row, engine=TENSOR_CORE)
 
@@ -151,10 +150,8 @@ def warp_group_dot(e: Emitter, op: Operation) -> None:
     first = op.groups["a"][0]
     slot = f"{e.scalar(first)}.slot" if isinstance(first.type, MemDescType) else "-1"
     e.record(begin=begin, slot=slot)
-    x = e.fresh("x")
-    e.line(f"{x} = sm.tensor_free")
-    e.line(f"if {x} < t: {x} = t")
-    e.line(f"sm.tensor_free = {x} + {duration}; sm.tensor_busy += {duration}; sm.flop += {work}")
+    x = e.queue("tensor_free", duration)
+    e.line(f"sm.tensor_busy += {duration}; sm.flop += {work}")
     done = f"{x} + {duration + round(core.completion_cycles)}"
     if e.traced:
         e.record(begin=x, end=f"{x} + {duration}", slot=slot, phase="-1", cause=row, engine=TENSOR_CORE)

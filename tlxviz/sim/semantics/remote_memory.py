@@ -77,10 +77,7 @@ def remote_copy(e: Emitter, op: Operation) -> None:
     e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
-    x = e.fresh("x")
-    e.line(f"{x} = sm.tma_store_free")
-    e.line(f"if {x} < t: {x} = t")
-    e.line(f"sm.tma_store_free = {x} + {transfer}")
+    x = e.queue("tma_store_free", transfer)
     landed = e.let(f"{x} + {transfer + round(cluster.copy_latency_cycles)}", "x")
     if e.traced:
         e.record(begin=x, end=landed, slot=f"{view}.slot", cause=row, engine=TMA)

@@ -76,10 +76,8 @@ def tma_load(e: Emitter, op: Operation) -> None:
         e.line(f"multicast({load}, cta, {mask}, t, {b}, {row}, ({outer}, {inner}), {source})")
         close_guard(e, guarded)
         return
-    x = e.fresh("x")
-    e.line(f"{x} = sm.tma_free")
-    e.line(f"if {x} < t: {x} = t")
-    e.line(f"sm.tma_free = {x} + {transfer}; sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
+    x = e.queue("tma_free", transfer)
+    e.line(f"sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
     landed = f"{x} + {transfer + round(tma.l2_latency_cycles)}"
     cause = "-1"
     if e.traced:
@@ -112,10 +110,8 @@ def tma_store(e: Emitter, op: Operation) -> None:
     e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
-    x = e.fresh("x")
-    e.line(f"{x} = sm.tma_store_free")
-    e.line(f"if {x} < t: {x} = t")
-    e.line(f"sm.tma_store_free = {x} + {transfer}; sm.tma_store_bytes += {size}")
+    x = e.queue("tma_store_free", transfer)
+    e.line(f"sm.tma_store_bytes += {size}")
     done = e.let(f"{x} + {transfer + round(tma.store_latency_cycles)}", "x")
     if e.traced:
         e.record(begin=x, end=done, slot=f"{view}.slot", phase="-1", cause=row, engine=TMA)
