@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from tlxviz._errors import TlxvizError
@@ -15,6 +17,7 @@ from tlxviz.launch.model import HostDescriptor, Launch
 from tlxviz.launch.script import run_script
 
 Writer = Callable[..., Path]
+Beside = Callable[[Any, str], None]
 
 
 @dataclass
@@ -34,28 +37,29 @@ class Watcher:
         self.launches.append(launch)
 
 
-def beside(write: Writer, device: Device, watcher: Watcher, body: str) -> None:
-    """Runs the body with the watcher beside a GPU on which every kernel writes 7 into its output."""
-    import builtins
+@pytest.fixture
+def beside(write: Writer, device: Device) -> Callable[[Watcher, str], None]:
+    """Runs a body, with a watcher beside a GPU on which every kernel writes 7 into its output."""
 
     def gpu(launch: Launch) -> None:
         tensors = [value for _, value in launch.parameters if isinstance(value, torch.Tensor)]
         if tensors:
             tensors[-1].fill_(7)
 
-    vars(builtins)["watcher"] = watcher
-    prelude = "from tlxviz.launch.patching import Scope\nfrom tlxviz.launch.kernels.shadow import Shadow\n"
-    try:
-        assert run_script(write(prelude + body), [], device, gpu) == 0
-    finally:
-        del vars(builtins)["watcher"]
+    def run(watcher: Watcher, body: str) -> None:
+        vars(builtins)["watcher"] = watcher
+        prelude = "from tlxviz.launch.patching import Scope\nfrom tlxviz.launch.kernels.shadow import Shadow\n"
+        try:
+            assert run_script(write(prelude + body), [], device, gpu) == 0
+        finally:
+            del vars(builtins)["watcher"]
+
+    return run
 
 
-def test_the_program_runs_and_the_chosen_launches_are_watched_as_well(write: Writer, device: Device):
+def test_the_program_runs_and_the_chosen_launches_are_watched_as_well(beside: Beside):
     watcher = Watcher((1,))
     beside(
-        write,
-        device,
         watcher,
         """
 with Scope() as scope:
@@ -73,11 +77,9 @@ with Scope() as scope:
     assert shapes == [(1000,)] * 3
 
 
-def test_integers_are_copied_as_they_are_before_the_launch(write: Writer, device: Device):
+def test_integers_are_copied_as_they_are_before_the_launch(beside: Beside):
     watcher = Watcher((0,))
     beside(
-        write,
-        device,
         watcher,
         """
 lengths = torch.arange(2000, device="cuda", dtype=torch.int32)[::2]
@@ -92,11 +94,9 @@ assert lengths[3] == 7
     assert copied.stride() == (2,)
 
 
-def test_trials_of_an_autotuner_do_not_count(write: Writer, device: Device):
+def test_trials_of_an_autotuner_do_not_count(beside: Beside):
     watcher = Watcher((0,))
     beside(
-        write,
-        device,
         watcher,
         """
 configs = [triton.Config({"BLOCK": block}) for block in (64, 128)]
@@ -109,11 +109,9 @@ with Scope() as scope:
     assert watcher.seen == 1
 
 
-def test_host_descriptors_are_copied_too(write: Writer, device: Device):
+def test_host_descriptors_are_copied_too(beside: Beside):
     watcher = Watcher((0,))
     beside(
-        write,
-        device,
         watcher,
         """
 from triton.tools.tensor_descriptor import TensorDescriptor
@@ -134,7 +132,7 @@ with Scope() as scope:
     assert (tuple(descriptor.base.shape), descriptor.block) == ((64, 64), (32, 32))
 
 
-def test_what_cannot_be_simulated_does_not_stop_the_program(write: Writer, device: Device):
+def test_what_cannot_be_simulated_does_not_stop_the_program(beside: Beside):
     class Failing(Watcher):
         def execute(self, launch: Launch) -> None:
             super().execute(launch)
@@ -142,8 +140,6 @@ def test_what_cannot_be_simulated_does_not_stop_the_program(write: Writer, devic
 
     watcher = Failing((0,))
     beside(
-        write,
-        device,
         watcher,
         """
 import warnings
