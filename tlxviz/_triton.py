@@ -8,7 +8,8 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from contextlib import suppress
+import tempfile
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module, metadata
 from importlib.util import find_spec
@@ -384,3 +385,39 @@ def assembler_errors(error: BaseException) -> list[str]:
         return []
     printed = [line for line in after.partition("Repro command:")[0].splitlines() if line.strip()]
     return printed or [before.strip()]
+
+
+def stage_hook_slot() -> tuple[Any, str]:
+    """Object and attribute that hold the hook into the compiler's stages."""
+    from triton import knobs
+
+    return knobs.runtime, "add_stages_inspection_hook"
+
+
+def parsed(text: str, module: Any) -> Any:
+    """The module of a TTGIR text, in the context of another module."""
+    from triton._C.libtriton import ir
+
+    with tempfile.NamedTemporaryFile("w", suffix=".ttgir") as file:
+        file.write(text)
+        file.flush()
+        made = ir.parse_mlir_module(file.name, module.context)
+    made.context = module.context
+    return made
+
+
+@contextmanager
+def profile_scratch(address: int) -> Iterator[None]:
+    """A block in which kernels that ask for profile scratch memory are given `address`."""
+    from triton.runtime import _allocation
+
+    class Scratch:
+        def data_ptr(self) -> int:
+            return address
+
+    before = _allocation._profile_allocator.get()
+    _allocation._profile_allocator.set(lambda size, alignment, stream: Scratch())
+    try:
+        yield
+    finally:
+        _allocation._profile_allocator.set(before)

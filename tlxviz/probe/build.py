@@ -1,0 +1,92 @@
+"""Compiles a kernel with timestamps: what is done to Triton's stages while a launch that is recorded compiles."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tlxviz import _triton
+from tlxviz._version import __version__
+from tlxviz.ir import load_program
+from tlxviz.ir.markers import probe_marker
+from tlxviz.probe.plan import Plan
+from tlxviz.probe.points import Point
+from tlxviz.probe.ptx import add_timestamps
+
+
+def marked(text: str, points: Sequence[Point]) -> str:
+    """TTGIR with a marker at each point."""
+    lines = text.split("\n")
+    for point in reversed(points):
+        lines.insert(point.line - 1, probe_marker(point.number))
+    return "\n".join(lines)
+
+
+class ProbingStages:
+    """A stage hook of Triton's: markers after the stage `ttgir`, timestamps after `ptx`.
+
+    Args:
+        plan: What is recorded. It is part of the key under which the compiled kernel is kept.
+        part: Which part of the plan this build records.
+        outer: A hook that was there before; it goes first.
+    """
+
+    def __init__(self, plan: Plan, part: int, outer: Callable[..., Any] | None = None) -> None:
+        self._plan = plan
+        self._part = part
+        self._outer = outer
+        key = hashlib.sha256(repr((__version__, plan.key, part)).encode()).hexdigest()[:16]
+        self._key = f"tlxviz-{key}"
+
+    def __call__(
+        self, backend: Any = None, stages: Any = None, options: Any = None, language: Any = None, capability: Any = None
+    ) -> tuple[str, str]:
+        key = self._key
+        if self._outer is not None:
+            outer = self._outer(backend, stages, options, language, capability) if stages else self._outer()
+            key += f"-{outer[0]}"
+        if stages is not None:
+            self._wrap(stages)
+        return key, hashlib.sha256(key.encode()).hexdigest()
+
+    def _wrap(self, stages: dict[str, Any]) -> None:
+        to_ttgir, to_ptx = stages["ttgir"], stages["ptx"]
+        selected: list[Any] = []
+
+        def ttgir(source: Any, metadata: dict[str, Any]) -> Any:
+            module = to_ttgir(source, metadata)
+            text = str(module)
+            program = load_program(text, "<TTGIR>")
+            points = self._plan.points(program)
+            selected.append(self._plan.selection(program, points, self._part))
+            return _triton.parsed(marked(text, points), module)
+
+        def ptx(source: Any, metadata: dict[str, Any]) -> str:
+            # The launcher asks for scratch memory only where a kernel has some; how much is up to who answers.
+            metadata["profile_scratch_size"], metadata["profile_scratch_align"] = 1, 1
+            return add_timestamps(to_ptx(source, metadata), selected[-1])
+
+        stages["ttgir"], stages["ptx"] = ttgir, ptx
+        to_cubin = stages["cubin"]
+        def cubin(source, metadata):
+            b = to_cubin(source, metadata)
+            b, n = patched(b)
+            print("patched", n)
+            return b
+        stages["cubin"] = cubin
+
+
+def patched(binary: bytes):
+    """Patch."""
+    import numpy as np
+    n = 0
+    out = bytearray(binary)
+    w = np.frombuffer(binary[: len(binary) // 8 * 8], "<u8")
+    for i in np.flatnonzero(((w & 0xFFF) == 0x984) & (((w >> 24) & 0xFF) == 0xFF) & ((w >> 40) >= 0x3F000) & ((w >> 40) < 0x40000)):
+        low, high = int(w[i]), int(w[i + 1])
+        low = (low & 0xFF0000) | (low & 0xF000) | 0x919
+        high = (high & ~((1 << 41) - 1)) | 0x5000
+        out[8 * i : 8 * i + 16] = low.to_bytes(8, "little") + high.to_bytes(8, "little")
+        n += 1
+    return bytes(out), n

@@ -1,0 +1,113 @@
+"""What of a kernel is recorded, and in how many parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tlxviz._errors import UsageError
+from tlxviz.ir.program import Program, SiteKind
+from tlxviz.probe.points import Point, place_points
+from tlxviz.probe.ptx import Selection
+from tlxviz.sim.warps import first_threads
+
+_GROUPS: dict[str, frozenset[SiteKind]] = {
+    "barriers": frozenset(
+        {
+            SiteKind.WAIT,
+            SiteKind.ARRIVE,
+            SiteKind.EXPECT,
+            SiteKind.NAMED_WAIT,
+            SiteKind.NAMED_ARRIVE,
+            SiteKind.CLUSTER_ARRIVE,
+            SiteKind.CLUSTER_WAIT,
+        }
+    ),
+    "tma": frozenset(
+        {
+            SiteKind.TMA_LOAD,
+            SiteKind.TMA_STORE,
+            SiteKind.TMA_REDUCE,
+            SiteKind.TMA_STORE_WAIT,
+            SiteKind.ASYNC_COPY,
+            SiteKind.ASYNC_COPY_WAIT,
+        }
+    ),
+    "mma": frozenset({SiteKind.MMA, SiteKind.MMA_WAIT, SiteKind.MMA_COMMIT}),
+    "all": frozenset(SiteKind),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which sites are probed: `--probes`."""
+
+    groups: tuple[str, ...] = ("all",)
+    numbers: frozenset[int] = frozenset()
+
+    @staticmethod
+    def parse(text: str) -> Choice:
+        """`barriers`, `tma`, `mma`, `all`, numbers of sites (`3`, `5:9`), or several of these with commas between.
+
+        Raises:
+            UsageError: it is none of these.
+        """
+        groups: list[str] = []
+        numbers: set[int] = set()
+        for part in (each.strip() for each in text.split(",")):
+            first, colon, last = part.partition(":")
+            if part in _GROUPS:
+                groups.append(part)
+            elif first.isdecimal() and (last.isdecimal() if colon else True):
+                numbers.update(range(int(first), int(last) if colon else int(first) + 1))
+            else:
+                known = ", ".join(_GROUPS)
+                raise UsageError(f"there are no probes {part!r}: write {known}, or numbers of sites such as 3,5:9")
+        return Choice(tuple(sorted(set(groups))), frozenset(numbers))
+
+    def sites(self, program: Program) -> frozenset[int]:
+        """Numbers of the chosen sites."""
+        kinds = frozenset[SiteKind]().union(*(_GROUPS[name] for name in self.groups))
+        return frozenset(
+            site.index for site in program.sites if site.kind in kinds or site.index in self.numbers
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is recorded of a kernel. A plan of several parts takes as many launches, each with some of the points."""
+
+    choice: Choice = Choice()
+    ctas: tuple[int, ...] = (0,)
+    """Linear numbers of the recorded CTAs."""
+    all_warps: bool = False
+    """Whether every warp of a warp group is recorded, or its first."""
+    parts: int = 1
+
+    @property
+    def key(self) -> object:
+        """What a build depends on."""
+        return self.choice.groups, sorted(self.choice.numbers), self.ctas, self.all_warps, self.parts
+
+    def points(self, program: Program) -> list[Point]:
+        return place_points(program, self.choice.sites(program))
+
+    def selection(self, program: Program, points: Sequence[Point], part: int) -> Selection:
+        """What the build of a part records."""
+        return Selection(self.active(points, part), self.ctas, self.warps(program))
+
+    def active(self, points: Sequence[Point], part: int) -> frozenset[int]:
+        """Numbers of the points of a part: every one is in some part, and those where warp groups start and end in
+        all."""
+        inner = [point.number for point in points if not point.framing]
+        mine = {number for place, number in enumerate(inner) if place % self.parts == part}
+        return frozenset(mine | {point.number for point in points if point.framing})
+
+    def warps(self, program: Program) -> frozenset[int]:
+        """Warps of a CTA that are recorded."""
+        starts = first_threads(program)
+        chosen: set[int] = set()
+        for agent in program.agents:
+            first = starts[agent.index] // 32
+            chosen.update(range(first, first + agent.warps) if self.all_warps else (first,))
+        return frozenset(chosen)

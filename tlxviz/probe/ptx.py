@@ -1,0 +1,280 @@
+"""Turns markers in PTX into timestamps.
+
+The body of the kernel is there twice: CTAs that are not recorded run it as the compiler wrote it, and pay for one
+branch. The other copy has a timestamp at every marker that the plan picked: the first lane of a recorded warp reads
+`%clock`, adds the marker's number in the upper eight bits and stores the sum where its ring goes on. What that needs
+while the kernel runs is an address, its limit and a predicate, in registers that PTX declares for the whole function:
+nothing is threaded through the IR, or captured by the regions of warp groups.
+
+`buffer` says what is where in memory. The kernel's last parameter, Triton's profile scratch, points to it; the lower
+bits of that pointer say which SM records and how long a ring is, so that no load stands at the kernel's beginning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from tlxviz._errors import TlxvizError
+from tlxviz.probe.buffer import END_OFFSET, HEADER_BYTES, MOST_OF_A_BLOCK, SM_OFFSET, TAG_ALIGNMENT, TAG_LENGTH_SHIFT, TAG_SM_BITS, TAG_SM_SHIFT
+
+_MARKER = re.compile(r"// tlxviz probe (\d+) %r\d+")
+_ENTRY = re.compile(r"\.visible \.entry ([\w$]+)\(")
+_BRACE = re.compile(r"[{}]|//[^\n]*")
+_LABEL = re.compile(r"\$L__BB(\d+)_(\d+)")
+_DEBUG_LABEL = re.compile(r"^\$L__(?:tmp|func_begin|func_end)\d+:[^\n]*\n", re.MULTILINE)
+_LINE_INFO = re.compile(r"^\s*\.loc[^\n]*\n", re.MULTILINE)
+_TARGET = re.compile(r"\$L__\w+:")
+_BRANCH = re.compile(r"\b(?:bra(?:\.uni)?\s+\$L__|brx\.|call\b|ret;)")
+_RETURN = re.compile(r"^\tret;", re.MULTILINE)
+
+_REGISTERS = """\
+	.reg .b64 %tlxviz_base, %tlxviz_a, %tlxviz_b;
+	.reg .b32 %tlxviz_low, %tlxviz_high, %tlxviz_end, %tlxviz_cta, %tlxviz_x, %tlxviz_y;
+	.reg .pred %tlxviz_lane, %tlxviz_first, %tlxviz_on;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What of a kernel is recorded."""
+
+    points: frozenset[int]
+    """Numbers of the points that read the clock."""
+    ctas: tuple[int, ...]
+    """Linear numbers of CTAs that are recorded, beside those of the SM that the launch names."""
+    warps: frozenset[int]
+    """Warps of a CTA that are recorded, counted over all tasks."""
+
+
+class UnknownPtx(TlxvizError):
+    """The compiler wrote PTX in a form that tlxviz does not know."""
+
+
+def add_timestamps(ptx: str, selection: Selection) -> str:
+    """The PTX of a marked kernel with timestamps at the selected points.
+
+    Raises:
+        UnknownPtx: it has another form than Triton's PTX has had so far.
+    """
+    kernel = _Kernel(ptx)
+    if not kernel.dispatchable:
+        raise UnknownPtx("the PTX of the kernel has no entry with a scratch pointer")
+    plain = _MARKER.sub("//", kernel.body)
+    probed = _LABEL.sub(r"$L__TLXVIZ\1_\2", _LINE_INFO.sub("", _DEBUG_LABEL.sub("", kernel.body)))
+    probed = _timestamps(probed, selection.points)
+    body = "".join(
+        [
+            _entering(kernel.name, kernel.parameters - 1),
+            _deciding(selection.ctas),
+            _leaving(plain, "P"),
+            "$L__TLXVIZ_PROBED:\n",
+            _opening_ring(selection.warps),
+            _leaving(probed, "R"),
+        ]
+    )
+    return "".join([kernel.before, _REGISTERS, kernel.declarations, body, kernel.after])
+
+
+class _Kernel:
+    """The parts of a module's text around the body of its entry."""
+
+    def __init__(self, ptx: str) -> None:
+        entry = _ENTRY.search(ptx)
+        if entry is None:
+            raise UnknownPtx("the PTX has no entry")
+        self.name = entry[1]
+        opening = ptx.index("{\n", entry.end()) + 2
+        first = ptx.find("// %bb.0:", opening)
+        if first < 0:
+            raise UnknownPtx(f"the PTX of {self.name} has no first block")
+        start = ptx.index("\n", first) + 1
+        end = _closing(ptx, opening)
+        self.before = ptx[:opening]
+        self.declarations = ptx[opening:start]
+        self.body = ptx[start:end]
+        self.after = ptx[end:]
+        self.parameters = len(set(re.findall(rf"\b{re.escape(self.name)}_param_(\d+)", self.before)))
+
+    @property
+    def dispatchable(self) -> bool:
+        """Whether the last parameter is a pointer."""
+        return bool(re.search(rf"\.u64[^,\n]*{re.escape(self.name)}_param_{self.parameters - 1}\n?\)?", self.before))
+
+
+def _closing(text: str, position: int) -> int:
+    """Where the bracket closes that was opened before `position`."""
+    depth = 1
+    for token in _BRACE.finditer(text, position):
+        if token[0] == "{":
+            depth += 1
+        elif token[0] == "}":
+            depth -= 1
+            if depth == 0:
+                return token.start()
+    raise UnknownPtx("the PTX of the kernel does not end")
+
+
+def _timestamps(body: str, points: Collection[int]) -> str:
+    """The body with a timestamp at every marker of `points`.
+
+    Where control only flows straight on, timestamps go to fixed places behind one another. The ring's address moves
+    on once, where that ends, and the first of them alone says where it was made.
+    """
+    written: list[str] = []
+    count = 0
+    for line in body.splitlines(keepends=True):
+        if count and (_TARGET.match(line) or _BRANCH.search(line) or count == MOST_OF_A_BLOCK):
+            written.append(_advance(count))
+            count = 0
+        marker = _MARKER.search(line)
+        if marker is None:
+            written.append(line)
+        elif int(marker[1]) in points:
+            written.append(f"\t{_timestamp(int(marker[1]), count)}\n")
+            count += 1
+    return "".join(written)
+
+
+def _timestamp(point: int, place: int) -> str:
+    import os
+    mode = os.environ.get("TVMODE", "clock")
+    tagging = f"add.u32 c, c, {tag(point)}; " if place == 0 else ""
+    if mode == "clock":
+        return (
+            "{ .reg .b32 c; .reg .b64 a; mov.u32 c, %clock; "
+            f"{tagging}"
+            f"mov.b64 a, {{%tlxviz_low, %tlxviz_high}}; @%tlxviz_lane st.global.b32 [a+{4 * place}], c; }}"
+        )
+    if mode == "s2r":
+        return (
+            f"{{ .reg .b32 c, s; .reg .b64 a; mov.u32 s, {0x3f000+4*point}; ld.volatile.shared.u32 c, [s]; "
+            f"{tagging}"
+            f"mov.b64 a, {{%tlxviz_low, %tlxviz_high}}; @%tlxviz_lane st.global.b32 [a+{4 * place}], c; }}"
+        )
+    if mode == "store":
+        return (
+            "{ .reg .b32 c; .reg .b64 a; mov.u32 c, 7; "
+            f"{tagging}"
+            f"mov.b64 a, {{%tlxviz_low, %tlxviz_high}}; @%tlxviz_lane st.global.b32 [a+{4 * place}], c; }}"
+        )
+
+
+def _advance(count: int) -> str:
+    return (
+        f"\tadd.u32 %tlxviz_low, %tlxviz_low, {4 * count};\n"
+        "\tmin.u32 %tlxviz_low, %tlxviz_low, %tlxviz_end;\n"
+    )
+
+
+def tag(point: int) -> int:
+    """What is added to the clock at a point, so that the record says where it was made."""
+    return (point % 256) << 24
+
+
+def _entering(kernel: str, scratch: int) -> str:
+    """Notes where and when the CTA starts; leaves its linear number in `%tlxviz_cta`."""
+    return f"""\
+	ld.param.b64 %tlxviz_base, [{kernel}_param_{scratch}];
+	mov.u32 %tlxviz_cta, %ctaid.z;
+	mov.u32 %tlxviz_x, %nctaid.y;
+	mov.u32 %tlxviz_y, %ctaid.y;
+	mad.lo.u32 %tlxviz_cta, %tlxviz_cta, %tlxviz_x, %tlxviz_y;
+	mov.u32 %tlxviz_x, %nctaid.x;
+	mov.u32 %tlxviz_y, %ctaid.x;
+	mad.lo.u32 %tlxviz_cta, %tlxviz_cta, %tlxviz_x, %tlxviz_y;
+	mov.u32 %tlxviz_x, %tid.x;
+	setp.eq.u32 %tlxviz_first, %tlxviz_x, 0;
+	@!%tlxviz_first bra $L__TLXVIZ_ENTERED;
+{_header(0)}\
+	mov.u32 %tlxviz_x, %smid;
+	st.global.b32 [%tlxviz_a+{SM_OFFSET}], %tlxviz_x;
+$L__TLXVIZ_ENTERED:
+"""
+
+
+def _header(offset: int) -> str:
+    """Clock and time into the CTA's header, whose address is left in `%tlxviz_a`."""
+    return f"""\
+	and.b64 %tlxviz_a, %tlxviz_base, {-TAG_ALIGNMENT};
+	mad.wide.u32 %tlxviz_a, %tlxviz_cta, {HEADER_BYTES}, %tlxviz_a;
+	mov.u64 %tlxviz_b, %clock64;
+	st.global.b64 [%tlxviz_a+{offset}], %tlxviz_b;
+	mov.u64 %tlxviz_b, %globaltimer;
+	st.global.b64 [%tlxviz_a+{offset + 8}], %tlxviz_b;
+"""
+
+
+def _deciding(ctas: Sequence[int]) -> str:
+    """Sends the CTAs that are recorded to the copy with timestamps."""
+    lines = [
+        "\tcvt.u32.u64 %tlxviz_x, %tlxviz_base;",
+        f"\tbfe.u32 %tlxviz_x, %tlxviz_x, {TAG_SM_SHIFT}, {TAG_SM_BITS};",
+        "\tmov.u32 %tlxviz_y, %smid;",
+        "\tsetp.eq.u32 %tlxviz_on, %tlxviz_x, %tlxviz_y;",
+    ]
+    for first, last in _runs(ctas):
+        lines += [
+            f"\tsub.u32 %tlxviz_x, %tlxviz_cta, {first};",
+            f"\tsetp.le.or.u32 %tlxviz_on, %tlxviz_x, {last - first}, %tlxviz_on;",
+        ]
+    return "\n".join([*lines, "\t@%tlxviz_on bra $L__TLXVIZ_PROBED;", ""])
+
+
+def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """Ascending numbers as ranges, both ends included."""
+    runs: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = runs[-1][0], number
+        else:
+            runs.append((number, number))
+    return runs
+
+
+def _opening_ring(warps: Collection[int]) -> str:
+    """Where this warp's ring begins and ends, and whether the thread writes into it."""
+    mask = sum(1 << warp for warp in warps)
+    return f"""\
+	mov.u32 %tlxviz_x, %tid.x;
+	shr.u32 %tlxviz_y, %tlxviz_x, 5;
+	and.b32 %tlxviz_x, %tlxviz_x, 31;
+	mov.u32 %tlxviz_end, 1;
+	shl.b32 %tlxviz_end, %tlxviz_end, %tlxviz_y;
+	and.b32 %tlxviz_low, %tlxviz_end, {mask};
+	setp.ne.u32 %tlxviz_lane, %tlxviz_low, 0;
+	setp.eq.and.u32 %tlxviz_lane, %tlxviz_x, 0, %tlxviz_lane;
+	sub.u32 %tlxviz_end, %tlxviz_end, 1;
+	and.b32 %tlxviz_end, %tlxviz_end, {mask};
+	popc.b32 %tlxviz_low, %tlxviz_end;
+	mad.lo.u32 %tlxviz_low, %tlxviz_cta, {len(warps)}, %tlxviz_low;
+	add.u32 %tlxviz_low, %tlxviz_low, 1;
+	cvt.u64.u32 %tlxviz_a, %tlxviz_low;
+	cvt.u32.u64 %tlxviz_x, %tlxviz_base;
+	bfe.u32 %tlxviz_x, %tlxviz_x, {TAG_LENGTH_SHIFT}, 5;
+	shl.b64 %tlxviz_a, %tlxviz_a, %tlxviz_x;
+	and.b64 %tlxviz_b, %tlxviz_base, {-TAG_ALIGNMENT};
+	sub.s64 %tlxviz_a, %tlxviz_b, %tlxviz_a;
+	mov.b64 {{%tlxviz_low, %tlxviz_high}}, %tlxviz_a;
+	mov.u32 %tlxviz_end, 1;
+	shl.b32 %tlxviz_end, %tlxviz_end, %tlxviz_x;
+	sub.u32 %tlxviz_end, %tlxviz_end, {4 * MOST_OF_A_BLOCK};
+	add.u32 %tlxviz_end, %tlxviz_end, %tlxviz_low;
+"""
+
+
+def _leaving(body: str, copy: str) -> str:
+    """The body with a note of the end before every return."""
+    number = 0
+
+    def note(_: re.Match[str]) -> str:
+        nonlocal number
+        number += 1
+        label = f"$L__TLXVIZ_LEFT_{copy}{number}"
+        return (
+            "\tmov.u32 %tlxviz_x, %tid.x;\n\tsetp.eq.u32 %tlxviz_first, %tlxviz_x, 0;\n"
+            f"\t@!%tlxviz_first bra {label};\n{_header(END_OFFSET)}{label}:\n\tret;"
+        )
+
+    return _RETURN.sub(note, body)
