@@ -191,12 +191,21 @@ def callee(e: Emitter, name: str) -> str:
 @emits("tt.call")
 def call(e: Emitter, op: Operation) -> None:
     """A function that was not inlined: written once, called like any other."""
-    name = callee(e, str(op.attributes["callee"]))
+    name = str(op.attributes["callee"])
+    function = e.unit.program.module.functions.get(name)
+    for argument, operand in zip(function.regions[0].entry.arguments if function else (), op.operands, strict=False):
+        if operand in e.unit.arrays and e.shape(operand)[0] > 1:
+            e.unit.arrays.add(argument)
+    name = callee(e, name)
     e.settle_loads()
     e.charge(slots=20)
     e.flush()
     clock = ["t", *e.iteration()] if e.timed else []
-    arguments = ", ".join(["cta", "me", *clock, *passed(e, op.operands)])
+    codes_of = [passed(e, [value]) for value in op.operands]
+    # in the function, an array of one mbarrier is that mbarrier: another call may pass a slot of an array
+    single = [value in e.unit.arrays and e.shape(value)[0] == 1 for value in op.operands]
+    given = [f"{code}[0]" if one else code for one, found in zip(single, codes_of, strict=True) for code in found]
+    arguments = ", ".join(["cta", "me", *clock, *given])
     found = [e.variables(plain(result), "v") for result in op.results]
     names = tuple_code(code for held in found for code in codes(held))
     if e.timed:

@@ -15,6 +15,8 @@ from tlxviz.sim.semantics.operands import scalar_type, skip
 def barrier(e: Emitter, value: Value) -> str:
     """A variable with the Barrier that `value` stands for."""
     code = e.scalar(value)
+    if e.unit.program.roots.get(value) is None:
+        return e.let(f"one_of({code})", "b")
     return e.let(f"{code}[0]" if value in e.unit.arrays else code, "b")
 
 
