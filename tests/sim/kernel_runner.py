@@ -62,7 +62,7 @@ def execute(launch: Launch, *, values: bool = True, ctas: Sequence[int] | None =
         try:
             recorder.execute(launch)
         finally:
-            for kernel in recorder._compiled.values():  # pyright: ignore[reportPrivateUsage]
+            for kernel in recorder._kernels.compiled:  # pyright: ignore[reportPrivateUsage]
                 _executed.update(_operations(kernel, lines))
     return Run(launch, recorder.trace.launches[-1])
 

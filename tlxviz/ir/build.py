@@ -10,6 +10,7 @@ from typing import TypeVar
 from tlxviz.ir.aliases import make_views
 from tlxviz.ir.generated import generated_names
 from tlxviz.ir.location import UNKNOWN, Location
+from tlxviz.ir.markers import is_marker
 from tlxviz.ir.operation import Module, Operation, Region, Value
 from tlxviz.ir.parser import parse_module
 from tlxviz.ir.program import Agent, BarrierArray, Buffer, Descriptor, Program, Role, Site
@@ -268,7 +269,7 @@ def _first_place(region: Region, function: Location) -> Location:
     """The first place in the kernel's source that the region's operations name; `function` is its heading."""
     for operation in region.walk():
         place = kernel_line(operation.location, function)
-        if place.file:
+        if place.file and not is_marker(operation):
             return place
     return UNKNOWN
 

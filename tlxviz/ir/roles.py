@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from tlxviz.ir.markers import is_marker
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import Role
 
@@ -35,6 +36,7 @@ _REGISTER_WORK = ("ttng.tmem_load", "ttg.local_store", "ttg.local_alloc", "arith
 
 def infer_role(operations: Iterable[Operation]) -> Role:
     """The role of a warp group that runs `operations`."""
+    operations = [operation for operation in operations if not is_marker(operation)]
     count = Counter(operation.name for operation in operations)
 
     def any_of(names: Sequence[str]) -> bool:

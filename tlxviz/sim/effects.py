@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from tlxviz.ir.markers import is_marker
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import Program
 from tlxviz.ir.types import PointerType, TensorDescType, TensorType, element_of
@@ -76,7 +77,7 @@ def talks(program: Program) -> bool:
 
 def _touches_memory(op: Operation) -> bool:
     """Inline assembly that may read or write memory."""
-    return op.name == "tt.elementwise_inline_asm" and not op.attributes.get("pure", False)
+    return op.name == "tt.elementwise_inline_asm" and not op.attributes.get("pure", False) and not is_marker(op)
 
 
 def _arguments(program: Program, values: Iterable[Value]) -> set[int] | None:

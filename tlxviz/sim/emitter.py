@@ -67,9 +67,12 @@ class Cost:
 class Emitter:
     """Writes one function."""
 
-    def __init__(self, unit: Unit, agent: Agent | None, warps: int) -> None:
+    def __init__(self, unit: Unit, agent: Agent | None, warps: int, *, timed: bool = True) -> None:
         self.unit = unit
         self.agent = agent
+        """The warp group that it is the function of; None for a function that several may call."""
+        self.timed = timed
+        """Whether it runs on a warp group's clock; a combine region does not."""
         self.warps = warps
         self.threads = 32 * warps
         self.body: list[Line] = []
@@ -79,7 +82,6 @@ class Emitter:
         self.cost = Cost()
         self.operation: Operation | None = None
         self.pending: dict[Value, str] = {}
-        self.timed = agent is not None
         self.unbounded = 0
         """Loops around the operation whose trip count is not known when they begin."""
         self._checked: list[set[str]] = [set()]
@@ -333,7 +335,7 @@ class Emitter:
     @property
     def traced(self) -> bool:
         """Whether this function records events."""
-        return self.unit.options.traced and self.agent is not None
+        return self.unit.options.traced and self.timed
 
     @property
     def values(self) -> bool:
@@ -348,16 +350,47 @@ class Emitter:
 
     def iteration(self) -> tuple[str, str]:
         """Expressions for the iteration of the outermost and the innermost loop."""
-        return (self.loops[0], self.loops[-1]) if self.loops else ("-1", "-1")
+        if self.agent is not None or not self.timed:
+            return (self.loops[0], self.loops[-1]) if self.loops else ("-1", "-1")
+        # a function that is called has those of its caller, and may have loops of its own
+        return (f"({self.loops[0]} if outer < 0 else outer)", self.loops[-1]) if self.loops else ("outer", "inner")
 
     def record(
-        self, *, begin: str, end: str = "t", slot: str = "-1", phase: str = "-1", cause: str = "-1", engine: int = 0
+        self,
+        *,
+        begin: str,
+        end: str = "t",
+        slot: str = "-1",
+        phase: str = "-1",
+        cause: str = "-1",
+        engine: int = 0,
+        barrier: str = "",
+        number: str = "",
     ) -> None:
-        """Records an event at the operation being written: of this warp group, or of an engine (see `engine.ROW`)."""
-        if self.traced:
-            code = self.site() + engine * len(self.unit.program.sites)
-            outer, inner = self.iteration()
-            self.line(f"emit(({code}, {begin}, {end}, {outer}, {inner}, {slot}, {phase}, {cause}))")
+        """Records an event at the operation being written: of this warp group, or of an engine (see `engine.ROW`).
+
+        Args:
+            begin: When it began.
+            end: When it ended.
+            slot: Slot; that of `barrier` by default.
+            phase: Phase; the number of those that `barrier` had completed by default.
+            cause: The row that let it go on.
+            engine: Whose event it is.
+            barrier: The mbarrier that it is about.
+            number: The number of the phase that it is about, where `phase` is something else.
+        """
+        if not self.traced:
+            return
+        if barrier:
+            slot = f"{barrier}.slot"
+            phase = f"{barrier}.completed" if phase == "-1" else phase
+        code = self.site() + engine * len(self.unit.program.sites)
+        outer, inner = self.iteration()
+        row = [f"base + {code}", begin, end, outer, inner, slot, phase, cause]
+        if self.unit.options.detailed:
+            home = "-1" if not barrier else f"{barrier}.home.rank" if self.unit.clustered else "0"
+            row += [f"{barrier}.array" if barrier else "-1", home, number or phase]
+        self.line(f"emit(({', '.join(row)}))")
 
     def row(self) -> str:
         """A variable with the number of the row that the next record gets; -1 where nothing is recorded."""

@@ -27,7 +27,10 @@ Row = tuple[int, ...]
 
 ROW = ("code", "begin", "end", "outer", "inner", "slot", "phase", "released_by")
 """What a row holds. `code` is the number of the site, plus the number of sites for an event of the TMA engine, plus
-twice that number for one of the tensor cores."""
+twice that number for one of the tensor cores, plus three times that number for each run of a warp group that the CTA
+began before the one that executes the operation."""
+DETAILS = ("barrier", "home", "round")
+"""What the rows of a replay hold besides: see `replay.COLUMNS`."""
 WARP_GROUP, TMA, TENSOR_CORE = 0, 1, 2
 
 
@@ -213,12 +216,13 @@ class Barrier:
 class NamedBarrier:
     """A hardware barrier (`bar.sync`, `bar.arrive`) of one CTA; counts threads."""
 
-    __slots__ = ("arrived", "cause", "last_site", "last_time", "number", "threads", "waiters")
+    __slots__ = ("arrived", "cause", "completed", "last_site", "last_time", "number", "threads", "waiters")
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.arrived = 0
         self.threads = 0
+        self.completed = 0
         self.cause = -1
         self.last_site = -1
         self.last_time = -1
@@ -238,6 +242,7 @@ class NamedBarrier:
         if self.arrived > needed:
             raise BarrierError(f"named barrier {self.number} takes {needed} threads and {self.arrived} arrived")
         self.arrived = 0
+        self.completed += 1
         self.cause = cause
         for send in self.waiters:
             heappush(loop.heap, (cycle, next(loop.sequence), send, None))
@@ -259,8 +264,10 @@ class AgentRun:
         "generator",
         "group",
         "index",
+        "marks",
         "meeting",
         "mmas",
+        "number",
         "polled",
         "polls",
         "remote",
@@ -273,6 +280,10 @@ class AgentRun:
         self.cta = cta
         self.index = index
         self.first_thread = first_thread
+        self.number = 0
+        """How many runs of warp groups the CTA began before."""
+        self.marks: list[int] = []
+        """Markers passed: the number of each, and how many rows the CTA had then."""
         self.generator: Generator[Any, Any, int] = None  # type: ignore[assignment]
         self.send: Send = None  # type: ignore[assignment]
         self.begin = self.end = 0
@@ -398,6 +409,7 @@ class Cta:
 
     def spawn(self, agent: AgentRun, cycle: int) -> None:
         """Starts one more warp group."""
+        agent.number = len(self.agents)
         self.agents.append(agent)
         self.running += 1
         self.sm.loop.start(agent, cycle)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,13 @@ from numpy.typing import NDArray
 
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
-from tlxviz.sim.clusters import ORIGIN
 from tlxviz.sim.dispatch import Outcome
-from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, Cta, Row
+from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, AgentRun, Cta, Row
 from tlxviz.sim.model import CaughtLaunch
-from tlxviz.sim.placement import Placement, place
-from tlxviz.trace.build import empty_events, events_from_flat, events_from_rows
+from tlxviz.sim.placement import place
+from tlxviz.sim.rows import CODE, RELEASED_BY, RELEASED_RANK, RUN, table_of
+from tlxviz.trace.build import empty_events, events_from_columns
+from tlxviz.trace.model import COLUMNS as EVENT_COLUMNS
 from tlxviz.trace.model import AgentRow, BarrierRow, BufferRow, Events, LaunchTrace, SiteRow, Track, TrackKind
 
 
@@ -38,17 +41,65 @@ def launch_trace(
     events = _events(
         program, outcome.traced, tracks, outcome.now if hang is None else hang["cycle"], hangs=hang is not None
     )
-    total = launch.grid[0] * launch.grid[1] * launch.grid[2]
-    flop = sum(sm.flop for sm in outcome.sms)
-    if outcome.done and outcome.done < total:
-        flop = flop * total // outcome.done
+    return described(
+        launch,
+        program,
+        device,
+        cycles=launch_cycles(launch, device, outcome) if hang is None else int(hang["cycle"]),
+        flop=launch_flop(launch, outcome),
+        tracks=tracks,
+        events=events,
+        provenance={
+            "recorder": "simulated",
+            "versions": {"tlxviz": version, **launch.versions},
+            "options": dict(options),
+        },
+        statistics=statistics(launch, program, device, outcome, per_sm),
+        hang=hang,
+        complete=complete,
+    )
+
+
+def described(
+    launch: CaughtLaunch,
+    program: Program,
+    device: Device,
+    *,
+    cycles: int,
+    flop: int,
+    tracks: list[Track],
+    events: Events,
+    provenance: dict[str, Any],
+    statistics: dict[str, Any],
+    clock_mhz: float | None = None,
+    ttgir: str | None = None,
+    hang: dict[str, Any] | None = None,
+    complete: bool = True,
+) -> LaunchTrace:
+    """A trace of what was recorded, with all that the launch and its program say.
+
+    Args:
+        launch: The launch.
+        program: Its kernel.
+        device: The device whose figures the trace gives.
+        cycles: Duration of the launch.
+        flop: FLOP of its MMAs.
+        tracks: Those that the events name.
+        events: The events.
+        provenance: Who recorded, with which options.
+        statistics: Totals of the recorder.
+        clock_mhz: The SM clock; what the device sustains by default.
+        ttgir: The text to show; that of the launch by default.
+        hang: The report of a launch that never ended.
+        complete: Whether it was not interrupted.
+    """
     return LaunchTrace(
         kernel=launch.kernel,
         grid=launch.grid,
         arguments={name: shown(value) for name, value in launch.arguments.items()},
         device=device.to_manifest(),
-        clock_mhz=device.clock.sustained_mhz,
-        cycles=launch_cycles(launch, device, outcome) if hang is None else int(hang["cycle"]),
+        clock_mhz=device.clock.sustained_mhz if clock_mhz is None else clock_mhz,
+        cycles=cycles,
         flop=flop,
         tracks=tracks,
         agents=[AgentRow(a.name, a.role.value, a.task, a.warps, a.registers) for a in program.agents],
@@ -67,17 +118,13 @@ def launch_trace(
         barriers=[BarrierRow(array.name, array.slots, array.counts) for array in program.barriers],
         buffers=[BufferRow(buffer.name, buffer.slots, buffer.bytes) for buffer in program.buffers],
         events=events,
-        provenance={
-            "recorder": "simulated",
-            "versions": {"tlxviz": version, **launch.versions},
-            "options": dict(options),
-        },
+        provenance=provenance,
         metadata=dict(launch.metadata),
-        ttgir=launch.ttgir,
+        ttgir=launch.ttgir if ttgir is None else ttgir,
         source=launch.source,
         source_file=_absolute(launch.source_file),
         source_line=launch.source_line,
-        statistics=_statistics(outcome, per_sm, total, place(program.cluster, launch.grid, device)),
+        statistics=statistics,
         hang=hang,
         complete=complete,
     )
@@ -96,103 +143,117 @@ def _events(program: Program, ctas: Sequence[Cta], tracks: list[Track], now: int
         clusters.setdefault(id(cta.cluster or cta), []).append(cta)
     for together in clusters.values():
         together.sort(key=lambda each: each.rank)
-        tables = [_agent_tracks(program, cta, tracks, now, hangs=hangs) for cta in together]
-        if not any(cta.rows for cta in together):
+        runs = [_agent_tracks(program, cta, tracks, now, hangs=hangs) for cta in together]
+        tables = [table_of(cta.rows, len(program.sites), cta.rank) for cta in together]
+        if not any(len(table) for table in tables):
             continue
-        events = _from_rows([cta.rows for cta in together], program)
-        for rank, (cta, table) in enumerate(zip(together, tables, strict=True)):
-            _engine_tracks(program, cta, rank, table, tracks, events, now)
-        events.columns["track"] = np.concatenate(tables)[events.columns["track"]]
-        pieces.append(events)
+        numbers = [
+            TrackNumbers(run, engine_tracks(program, table, tracks, cta.index, cta.sm.index, cta.begin, cta.end))
+            for cta, run, table in zip(together, runs, tables, strict=True)
+        ]
+        pieces.append(events_of_cluster(program, tables, numbers))
     if not pieces:
         return empty_events()
     return pieces[0] if len(pieces) == 1 else Events.concat(pieces).in_order()
 
 
-def _agent_tracks(program: Program, cta: Cta, tracks: list[Track], now: int, *, hangs: bool) -> NDArray[np.int32]:
-    """Appends the tracks of a CTA's warp groups; gives the numbers of tracks by agent, with room for the engines."""
-    table = np.full(_places(program), -1, np.int32)
+def _agent_tracks(program: Program, cta: Cta, tracks: list[Track], now: int, *, hangs: bool) -> list[int]:
+    """Appends the tracks of a CTA's warp groups; gives their numbers by run."""
+    numbers: list[int] = []
     for run in cta.agents:
         agent = program.agents[run.index]
-        table[run.index] = len(tracks)
+        numbers.append(len(tracks))
         stop = run.end if run.done else max(now, run.begin)
         if hangs and not run.done and run.blocked is not None:
             if run.blocked[0] == "join":
                 stop = int(run.blocked[2])
             elif run.blocked[1] >= 0:
-                cta.rows.append(_open_wait(run.blocked, stop))
+                cta.rows.append(_open_wait(run, 3 * len(program.sites), stop))
         cta.end = max(cta.end, stop)
         tracks.append(
             Track(TrackKind.WARP_GROUP, agent.name, cta.index, cta.sm.index, agent.index, agent.warps, run.begin, stop)
         )
-    return table
+    return numbers
 
 
-def _engine_tracks(
+@dataclass(frozen=True, slots=True)
+class TrackNumbers:
+    """The numbers of a CTA's tracks."""
+
+    runs: Sequence[int]
+    """By run of a warp group."""
+    engines: Sequence[int]
+    """By engine: the first, which is the warp group itself, and one that has done nothing have -1."""
+
+
+def engine_tracks(
     program: Program,
-    cta: Cta,
-    rank: int,
-    table: NDArray[np.int32],
+    table: NDArray[np.int64],
     tracks: list[Track],
-    events: Events,
-    now: int,
-) -> None:
-    """Appends the tracks of the engines that did something for a CTA."""
-    agents = len(program.agents)
-    used = set(np.unique(events["track"]).tolist())
+    cta: int,
+    sm: int,
+    begin: int,
+    end: int,
+) -> list[int]:
+    """Appends the tracks of the engines that did something for a CTA; gives their numbers, as `TrackNumbers` has them.
+
+    Args:
+        program: The kernel.
+        table: The CTA's rows, as `rows.table_of` gives them.
+        tracks: Takes the tracks.
+        cta: The CTA's number.
+        sm: Where it ran.
+        begin: Where the tracks begin.
+        end: Where they end.
+    """
+    numbers = [-1, -1, -1]
+    used = set(np.unique(table[:, CODE] // max(1, len(program.sites))).tolist())
     for engine, kind, name in ((TMA, TrackKind.TMA, "TMA"), (TENSOR_CORE, TrackKind.TENSOR_CORE, "tensor core")):
-        if rank * _places(program) + agents + engine in used:
-            table[agents + engine] = len(tracks)
-            tracks.append(Track(kind, name, cta.index, cta.sm.index, -1, 0, cta.begin, cta.end))
+        if engine in used:
+            numbers[engine] = len(tracks)
+            tracks.append(Track(kind, name, cta, sm, -1, 0, begin, end))
+    return numbers
 
 
-def _places(program: Program) -> int:
-    """Numbers that a CTA needs for its warp groups and engines."""
-    return len(program.agents) + 3
-
-
-def _open_wait(blocked: tuple[Any, ...], end: int) -> Row:
+def _open_wait(run: AgentRun, codes: int, end: int) -> Row:
     """The event of a wait that never ended."""
-    kind, site, since, outer, inner, target, key = blocked
-    slot, phase = (target.slot, key) if kind == "wait" else (key, -1)
-    return (site, int(since), max(end, int(since)), outer, inner, slot, phase, -1)
+    assert run.blocked is not None
+    kind, site, since, outer, inner, target, key = run.blocked
+    slot, phase = (target.slot, key) if kind == "wait" else (key, target.completed)
+    return (run.number * codes + site, int(since), max(end, int(since)), outer, inner, slot, phase, -1)
 
 
-def _from_rows(ctas: Sequence[Sequence[Row]], program: Program) -> Events:
+def events_of_cluster(program: Program, tables: Sequence[NDArray[np.int64]], numbers: Sequence[TrackNumbers]) -> Events:
     """The events of one CTA, or of all CTAs of a cluster in the order of their ranks.
 
-    `track` holds the number of the agent, or that of an engine after the last agent, plus `_places` for each rank.
+    Args:
+        program: The kernel.
+        tables: The rows of each, with `rows.COLUMNS`.
+        numbers: Their tracks.
     """
     sites = len(program.sites)
-    agent_of = np.array([site.agent.index for site in program.sites], np.int32)
     bytes_of = np.array([site.bytes for site in program.sites], np.int64)
-    columns = ("site", *ROW[1:])
-    events = (
-        events_from_rows(ctas[0], columns) if len(ctas) == 1 else events_from_flat(_joined(ctas, 3 * sites), columns)
-    )
-    rank, code = np.divmod(events["site"], 3 * sites)
-    engine, site = np.divmod(code, sites)
-    events.columns["site"] = site.astype(np.int32)
-    agent = np.where(engine > 0, len(program.agents) + engine, agent_of[site])
-    events.columns["track"] = (rank * _places(program) + agent).astype(np.int32)
-    events.columns["bytes"] = bytes_of[site]
-    return events
-
-
-def _joined(ctas: Sequence[Sequence[Row]], codes: int) -> list[int]:
-    """The rows of a cluster one after the other, with causes that count in all; a rank adds `codes` to codes."""
-    tables = [np.array(rows, np.int64).reshape(-1, len(ROW)) for rows in ctas]
     first = np.cumsum([0, *(len(table) for table in tables)])
-    for rank, table in enumerate(tables):
-        table[:, 0] += rank * codes
-        cause = table[:, -1]
-        foreign = cause >> ORIGIN  # the rank plus one; -1 where there is no cause
-        table[:, -1] = np.where(
-            foreign < 0,
-            -1,
-            np.where(foreign == 0, cause + first[rank], (cause & (1 << ORIGIN) - 1) + first[foreign - 1]),
-        )
-    return np.concatenate(tables).reshape(-1).tolist()
+    joined = np.concatenate(tables)
+    engine, site = np.divmod(joined[:, CODE], sites)
+    track = np.concatenate(
+        [
+            np.where(part > 0, np.array(own.engines)[part], np.array(own.runs)[table[:, RUN]])
+            for table, own, part in zip(tables, numbers, np.split(engine, first[1:-1]), strict=True)
+        ]
+    )
+    rank = joined[:, RELEASED_RANK]
+    cause = np.where(rank < 0, -1, joined[:, RELEASED_BY] + first[rank])
+    columns = {name: joined[:, place] for place, name in enumerate(ROW) if name in EVENT_COLUMNS}
+    columns |= {"track": track, "site": site, "bytes": bytes_of[site], "released_by": cause}
+    return events_from_columns(columns)
+
+
+def launch_flop(launch: CaughtLaunch, outcome: Outcome) -> int:
+    """FLOP of all CTAs, of which some may not have run."""
+    total = math.prod(launch.grid)
+    flop = sum(sm.flop for sm in outcome.sms)
+    return flop * total // outcome.done if outcome.done and outcome.done < total else flop
 
 
 def launch_cycles(launch: CaughtLaunch, device: Device, outcome: Outcome) -> int:
@@ -226,8 +287,10 @@ def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome) -> in
     return round(cycles)
 
 
-def _statistics(outcome: Outcome, per_sm: int, total: int, placement: Placement) -> dict[str, Any]:
+def statistics(launch: CaughtLaunch, program: Program, device: Device, outcome: Outcome, per_sm: int) -> dict[str, Any]:
     """Totals of the SM of the first traced CTA, and of the launch."""
+    total = math.prod(launch.grid)
+    placement = place(program.cluster, launch.grid, device)
     sm = outcome.traced[0].sm if outcome.traced else outcome.sms[0]
     resident = len(placement.columns) * placement.size * per_sm
     return {

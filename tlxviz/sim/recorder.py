@@ -2,59 +2,33 @@
 
 from __future__ import annotations
 
-import gc
 import math
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 
 from tlxviz._version import __version__
 from tlxviz.devices.model import Device
-from tlxviz.ir import load_program, name_from_source
 from tlxviz.ir.program import Program
-from tlxviz.ir.types import PointerType, ScalarType, Type, element_of
-from tlxviz.sim.compiler import CompiledKernel, compile_program
-from tlxviz.sim.descriptors import TileDescriptor, TileStore
+from tlxviz.sim.compiler import CompiledKernel
 from tlxviz.sim.dispatch import Dispatcher, Outcome, Tracing
-from tlxviz.sim.dtypes import torch_dtype
-from tlxviz.sim.effects import computes_addresses, talks, written_arguments
-from tlxviz.sim.environment import Environment
+from tlxviz.sim.effects import computes_addresses, talks
 from tlxviz.sim.errors import HangError
+from tlxviz.sim.kernels import CYCLE_LIMIT, Kernels, quiet_process, written_tensors
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import Placement, place
-from tlxviz.sim.pointers import AddressSpace, flat, reached_from
+from tlxviz.sim.pointers import reached_from
 from tlxviz.sim.record import launch_cycles, launch_trace, tensor_of
 from tlxviz.sim.recording import Recording
 from tlxviz.sim.unit import Options
 from tlxviz.trace.model import Trace
 
-CYCLE_LIMIT = 250_000_000
-"""Cycles after which an agent counts as running away: a tenth of a second and more of GPU time."""
 _SAMPLES = 8
 _FEW = 32
-_KEPT = 128  # kernels
 _BUDGET = 500_000  # steps of the event loop: less than a second
 _GOLDEN = 0.6180339887498949  # multiples of it, modulo 1, spread evenly however many there are
-
-
-@contextmanager
-def quiet_process() -> Generator[None]:
-    """Torch on one thread: tiles are too small for more, and results are then the same every time. And no garbage
-    collector, which would look through a million events again and again."""
-    threads = torch.get_num_threads()
-    collecting = gc.isenabled()
-    torch.set_num_threads(1)
-    gc.disable()
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-        if collecting:
-            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +71,7 @@ class SimulatedRecorder:
         self._values = values
         self._progress = progress
         self._cycle_limit = cycle_limit
-        self._programs: dict[str, Program] = {}
-        self._compiled: dict[tuple[str, bool, bool], CompiledKernel] = {}
+        self._kernels = Kernels(device)
 
     @property
     def trace(self) -> Trace:
@@ -121,7 +94,7 @@ class SimulatedRecorder:
             HangError: the kernel never ends; the trace holds what it did until then, and the report.
             SimulationError: the kernel does what the simulator, or a GPU, refuses.
         """
-        program = self._program(launch)
+        program = self._kernels.program(launch)
         if 0 in launch.grid:
             return Simulated(0, 0, ())
         asking = [each for each in self.recordings if each.counts(launch.kernel)] if launch.counted else []
@@ -133,8 +106,12 @@ class SimulatedRecorder:
         traced = placement.with_mates(number for number in asked if number < total)
         tracing = Tracing(traced, first_sm=any(each.ctas is None for each in asking))
         outcome = Outcome([], [])
-        arguments = self._arguments(launch, program)
+        arguments = self._kernels.arguments(launch)
         numbers: list[int] = []
+
+        def kernel(traced: bool) -> CompiledKernel:
+            return self._kernels.kernel(launch, Options(values, traced, self._cycle_limit))
+
         dispatcher = Dispatcher(
             program,
             self._device,
@@ -142,8 +119,8 @@ class SimulatedRecorder:
             per_sm,
             arguments,
             # a handful of CTAs is recorded and forgotten in less time than a second version is compiled in
-            lambda: self._kernel(launch.ttgir, program, traced=bool(tracing) and len(numbers) <= _FEW, values=values),
-            lambda: self._kernel(launch.ttgir, program, traced=True, values=values),
+            lambda: kernel(bool(tracing) and len(numbers) <= _FEW),
+            lambda: kernel(True),
         )
         stopped: HangError | KeyboardInterrupt | None = None
         try:
@@ -157,7 +134,7 @@ class SimulatedRecorder:
             outcome.cycles = outcome.now
             stopped = error
         finally:
-            self._bind(())  # the script's memory is the script's again
+            self._kernels.bind(())  # the script's memory is the script's again
         if isinstance(stopped, HangError) and not asking:  # nobody asked for it, and yet it is what they look for
             asking = [each for each in self.recordings if each.misses_hang(launch.kernel)]
         if asking and outcome.sms:  # without, it was interrupted before it had begun
@@ -213,64 +190,9 @@ class SimulatedRecorder:
             chosen[(columns[0] + round(step * width * _GOLDEN)) % width] = None
         return [number for number in range(total) if placement.column(number) in chosen]
 
-    def _program(self, launch: CaughtLaunch) -> Program:
-        found = self._programs.get(launch.ttgir)
-        if found is None:
-            if len(self._programs) >= _KEPT:  # a tuner's trials, most of which never come again
-                self._programs.clear()
-                self._compiled.clear()
-            found = self._programs[launch.ttgir] = load_program(launch.ttgir, f"<TTGIR of {launch.kernel}>")
-            name_from_source(found, launch.source, launch.source_file, launch.source_line)
-        return found
-
-    def _kernel(self, ttgir: str, program: Program, *, traced: bool, values: bool) -> CompiledKernel:
-        found = self._compiled.get((ttgir, traced, values))
-        if found is None:
-            options = Options(values, traced, self._cycle_limit)
-            found = self._compiled[ttgir, traced, values] = compile_program(program, self._device, options)
-            found.bind(space=self._space, environment=self._environment)
-        return found
-
-    def _arguments(self, launch: CaughtLaunch, program: Program) -> list[Any]:
-        """Arguments as the entry function takes them: a pointer becomes a flat tensor and an offset, a descriptor a
-        TileDescriptor."""
-        written = self._written_storages(launch, program)
-        tiles = TileStore()
-        tensors: list[torch.Tensor] = []
-        values: list[Any] = []
-        for (_, value), parameter in zip(launch.parameters, program.kernel.regions[0].entry.arguments, strict=True):
-            tensor = tensor_of(value)
-            if tensor is None:
-                values.append(value)
-                continue
-            tensors.append(tensor)
-            base, offset = flat(tensor, _held_as(parameter.type)), int(tensor.storage_offset())
-            if tensor is value:
-                values += (base, offset)
-                continue
-            kept = tiles if written is not None and tensor.untyped_storage().data_ptr() not in written else None
-            padding = float("nan") if value.padding == "nan" else 0.0
-            values.append(TileDescriptor(base, offset, value.shape, value.strides, value.block, padding, kept))
-        self._bind(tensors)
-        return values
-
-    def _bind(self, tensors: Sequence[torch.Tensor]) -> None:
-        """Let kernels see the memory of `tensors`, and no other."""
-        self._space = AddressSpace(tensors)
-        self._environment = Environment(self._space, self._device.limits.sms, self._device.clock.sustained_mhz)
-        for kernel in self._compiled.values():
-            kernel.bind(space=self._space, environment=self._environment)
-
-    def _written(self, launch: CaughtLaunch, program: Program) -> tuple[torch.Tensor, ...] | None:
-        positions = written_arguments(program)
-        if positions is None:
-            return None
-        tensors = [tensor_of(launch.parameters[position][1]) for position in positions]
-        return tuple(tensor for tensor in tensors if tensor is not None)
-
     def _owed(self, launch: CaughtLaunch, program: Program) -> tuple[torch.Tensor, ...] | None:
         """The tensors that the launch may write; if it was only timed, those that its addresses lead to among them."""
-        written = self._written(launch, program)
+        written = written_tensors(launch, program)
         if launch.values or not launch.counted or not computes_addresses(program):
             return written
         values = [value for _, value in launch.parameters]
@@ -279,14 +201,3 @@ class SimulatedRecorder:
         if written is None:
             written = tuple(tensor for tensor in own if tensor.untyped_storage().data_ptr() not in tables)
         return (*written, *reached)
-
-    def _written_storages(self, launch: CaughtLaunch, program: Program) -> set[int] | None:
-        """Addresses of the storages that the launch may write; None where that cannot be told."""
-        written = self._written(launch, program)
-        return None if written is None else {tensor.untyped_storage().data_ptr() for tensor in written}
-
-
-def _held_as(type_: Type) -> torch.dtype | None:
-    """The dtype in which a parameter's memory is read: TTGIR knows no unsigned integers; None to read it as it is."""
-    pointee = type_.pointee if isinstance(type_, PointerType) else element_of(type_)
-    return torch_dtype(pointee) if isinstance(pointee, ScalarType) and pointee.is_integer else None

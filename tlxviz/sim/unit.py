@@ -24,6 +24,8 @@ class Options:
     """Whether events are recorded."""
     cycle_limit: int
     """Cycles after which an agent counts as running away."""
+    detailed: bool = False
+    """Whether rows have `engine.DETAILS`."""
 
 
 Line = tuple[int, str, Operation | None]
@@ -48,11 +50,13 @@ class Unit:
     """The functions that are finished."""
     arrays: set[Value] = field(default_factory=set[Value])
     """Values that hold a whole array of mbarriers."""
-    callees: dict[str, str] = field(default_factory=dict[str, str])
-    """Python names of functions that were not inlined."""
+    callees: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
+    """Python names of functions that were not inlined, by name and warps of the caller."""
     agent_of: dict[Region, Agent] = field(default_factory=dict[Region, Agent])
     first_thread: dict[int, int] = field(default_factory=dict[int, int])
     """Number of the first thread of each agent."""
+    marked: bool = False
+    """Whether there are markers."""
     polls: bool = False
     """Whether the kernel has loops in which it may wait for memory."""
     meets_after: Operation | None = None

@@ -1,6 +1,6 @@
 """The trace: its model, its file, and the meaning of its events."""
 
-from tlxviz.trace.build import empty_events, events_from_flat, events_from_rows
+from tlxviz.trace.build import empty_events, events_from_columns, events_from_flat, events_from_rows
 from tlxviz.trace.errors import TraceFileError, TraceReadError
 from tlxviz.trace.file import SUFFIX, load_trace, numbered_path, save_trace
 from tlxviz.trace.model import (
@@ -35,6 +35,7 @@ __all__ = [
     "TrackKind",
     "Work",
     "empty_events",
+    "events_from_columns",
     "events_from_flat",
     "events_from_rows",
     "load_trace",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -48,17 +48,28 @@ def _wrong_rows(columns: Sequence[str]) -> ValueError:
 
 
 def _from_table(table: NDArray[np.int64], names: Sequence[str]) -> Events:
-    unknown = [name for name in names if name not in COLUMNS]
-    if unknown or len(set(names)) != len(names):
-        raise ValueError(f"columns must be different names out of {', '.join(COLUMNS)}")
+    if len(set(names)) != len(names):
+        raise _wrong_names()
     by_column = np.ascontiguousarray(table.T)
+    return events_from_columns(dict(zip(names, by_column, strict=True)), len(table))
+
+
+def events_from_columns(given: Mapping[str, NDArray[np.int64]], count: int | None = None) -> Events:
+    """The same for columns by name, all of one length, which has to be told where there is none."""
+    if not given.keys() <= COLUMNS.keys():
+        raise _wrong_names()
+    rows = len(next(iter(given.values()))) if count is None else count
     columns: dict[str, NDArray[Any]] = {}
     for name, dtype in COLUMNS.items():
-        if name in names:
-            column = by_column[names.index(name)]
-            if dtype.itemsize < 8 and len(column) and max(column.max(), ~column.min()) > np.iinfo(dtype).max:
-                raise OverflowError(f"an event's {name} does not fit {dtype.itemsize * 8} bits")
-            columns[name] = column.astype(dtype)
-        else:
-            columns[name] = np.full(len(table), DEFAULTS[name], dtype)
+        column = given.get(name)
+        if column is None:
+            columns[name] = np.full(rows, DEFAULTS[name], dtype)
+            continue
+        if dtype.itemsize < 8 and len(column) and max(column.max(), ~column.min()) > np.iinfo(dtype).max:
+            raise OverflowError(f"an event's {name} does not fit {dtype.itemsize * 8} bits")
+        columns[name] = column.astype(dtype)
     return Events(columns).in_order()
+
+
+def _wrong_names() -> ValueError:
+    return ValueError(f"columns must be different names out of {', '.join(COLUMNS)}")

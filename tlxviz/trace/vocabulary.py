@@ -48,10 +48,10 @@ def _entries(
 _WARP_GROUP_WAITS = {
     "wait": ("wait", "slot phase released_by"),
     "mma_wait": ("MMA wait", "released_by"),
-    "named_wait": ("named barrier", "slot released_by"),
+    "named_wait": ("named barrier", "slot phase released_by"),
     "tma_store_wait": ("store wait", "released_by"),
     "async_copy_wait": ("copy wait", ""),
-    "cluster_wait": ("cluster wait", "released_by"),
+    "cluster_wait": ("cluster wait", "phase released_by"),
 }
 _WARP_GROUP_ISSUES = {
     "arrive": ("arrive", "slot phase"),
@@ -62,9 +62,9 @@ _WARP_GROUP_ISSUES = {
     "mma": ("issue MMA", "slot"),
     "mma_commit": ("commit MMA", "slot phase"),
     "fence": ("fence", ""),
-    "named_arrive": ("named arrive", "slot"),
+    "named_arrive": ("named arrive", "slot phase"),
     "async_copy": ("issue copy", "slot bytes"),
-    "cluster_arrive": ("cluster arrive", ""),
+    "cluster_arrive": ("cluster arrive", "phase"),
     "clc": ("next tile", "slot phase bytes"),
 }
 _TMA_LOADS = {"tma_load": ("load", "slot phase bytes released_by")}

@@ -33,6 +33,8 @@ class Multicast:
     """What happens in each CTA when the bytes arrive."""
     whole: bool
     """Whether `land` takes a view, and not its tensor."""
+    detailed: bool = False
+    """Whether rows have `engine.DETAILS`."""
 
 
 def shared_barriers(cta: Cta, array: int, slots: int) -> list[Barrier]:
@@ -163,7 +165,10 @@ def multicast(
         if row >= 0:
             cause = len(peer.rows)
             issue = row if peer is cta else row + cta.origin
-            peer.rows.append((load.code, begin, landed, *iteration, target.slot, target.completed, issue))
+            recorded = (load.code, begin, landed, *iteration, target.slot, target.completed, issue)
+            if load.detailed:
+                recorded += (target.array, rank, target.completed)
+            peer.rows.append(recorded)
         arguments: tuple[Any, ...] = (target, load.size, cause)
         if source is not None:
             descriptor, at, view = source

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -16,6 +17,21 @@ from tlxviz.sim.shared import SharedView
 def make_barriers(cta: Cta, array: int, slots: int) -> list[Barrier]:
     """The mbarriers of one allocation."""
     return [Barrier(cta.sm.loop, array, slot) for slot in range(slots)]
+
+
+def slot_of(array: SharedView | Sequence[Barrier] | Barrier, slot: int) -> SharedView | Barrier:
+    """A slot of memory of which only the run can tell what it is."""
+    if isinstance(array, Barrier):
+        return array
+    slots = array.slots if isinstance(array, SharedView) else array
+    if not 0 <= slot < len(slots):
+        raise IndexError(f"slot {slot} of {len(slots)}")
+    return slots[slot]
+
+
+def one_of(barrier: Sequence[Barrier] | Barrier) -> Barrier:
+    """The mbarrier, or the first of an array."""
+    return barrier if isinstance(barrier, Barrier) else barrier[0]
 
 
 def land(cycle: int, arrival: tuple[Barrier, int, int]) -> None:

@@ -16,14 +16,14 @@ def write_agent(e: Emitter, name: str, parameters: Sequence[str], region: Region
     e.order()
     # a default task that does nothing after its partitions have ended did end when it began to wait for them
     e.line(f"return {e.joined_at[0]} if t == {e.joined_at[1]} else t" if e.joined_at else "return t")
-    prologue = [
-        "t = yield",
-        "send = me.send",
-        "sm = cta.sm",
-        "loop = sm.loop",
-        "heap = loop.heap",
-        "seq = loop.sequence",
-    ]
+    e.unit.add_function(f"def {name}({', '.join(['cta', 'me', *parameters])}):", e.body, ["t = yield", *prologue(e)])
+
+
+def prologue(e: Emitter) -> list[str]:
+    """Lines that a function begins with which runs on a warp group's clock."""
+    lines = ["send = me.send", "sm = cta.sm", "loop = sm.loop", "heap = loop.heap", "seq = loop.sequence"]
     if e.traced:
-        prologue += ["rows = cta.rows", "emit = rows.append"]
-    e.unit.add_function(f"def {name}({', '.join(['cta', 'me', *parameters])}):", e.body, prologue)
+        lines += ["rows = cta.rows", "emit = rows.append", f"base = me.number * {3 * len(e.unit.program.sites)}"]
+        if e.unit.marked:
+            lines.append("marks = me.marks")
+    return lines

@@ -104,7 +104,7 @@ def async_copy_mbarrier_arrive(e: Emitter, op: Operation) -> None:
     e.charge(latency=e.unit.device.sync.mbarrier_arrive)
     e.order()
     row = e.row()
-    e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
+    e.record(begin=begin, barrier=b)
     if not op.attributes.get("noIncrement"):
         e.line(f"{b}.pending += {e.threads}")
     landed = e.let("max(t, me.group[0], *(done for done, _ in me.copies))", "x")

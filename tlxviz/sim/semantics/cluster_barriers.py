@@ -84,7 +84,7 @@ def _arrive(e: Emitter, begin: str, *, relaxed: bool) -> None:
         _release(e)
     e.order()
     row = e.row()
-    e.record(begin=begin)
+    e.record(begin=begin, phase="cta.cluster.barrier.completed")
     e.line(f"cta.cluster.barrier.arrive(me, t, {e.warps}, {e.site()}, {e.foreign(row)})")
 
 
@@ -95,8 +95,9 @@ def _release(e: Emitter) -> None:
 
 
 def _wait(e: Emitter, begin: str) -> None:
+    completed = e.let("me.meeting", "n") if e.traced else "-1"
     _block(e)
-    e.record(begin=begin, cause="cta.cluster.barrier.cause")
+    e.record(begin=begin, phase=completed, cause="cta.cluster.barrier.cause")
 
 
 def _block(e: Emitter) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tlxviz.ir.markers import probe_number
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.types import ScalarType, TensorType, element_of
 from tlxviz.sim import costs
@@ -14,6 +15,13 @@ from tlxviz.sim.semantics.operands import finish_uniform, scalar_type, skip, uni
 
 @emits("tt.elementwise_inline_asm")
 def inline_asm(e: Emitter, op: Operation) -> None:
+    marker = probe_number(op)
+    if marker is not None:
+        for result in op.results:
+            e.set(result, Absent())
+        if e.traced:
+            e.line(f"marks += {marker}, len(rows)")
+        return
     text = str(op.attributes["asm_string"])
     _asm_cost(e, op, text)
     pure = bool(op.attributes.get("pure", False))

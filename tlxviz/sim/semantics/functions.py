@@ -8,6 +8,7 @@ from tlxviz.sim import costs
 from tlxviz.sim.emitter import Emitter, emits, tuple_code
 from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.representation import Absent, Dense, Scalar, codes
+from tlxviz.sim.semantics.agents import prologue
 from tlxviz.sim.semantics.cf import emit_body, passed, plain
 from tlxviz.sim.semantics.operands import scalar_type, skip
 
@@ -25,7 +26,7 @@ _SCANS = {"arith.addf": "cumsum", "arith.addi": "cumsum", "arith.mulf": "cumprod
 
 def region_function(e: Emitter, region: Region) -> str:
     """The name of a Python function that does what a combine region does, on tensors."""
-    inner = Emitter(e.unit, None, e.warps)
+    inner = Emitter(e.unit, None, e.warps, timed=False)
     inner.operation = e.operation
     inner.held = dict(e.held)
     names: list[str] = []
@@ -44,7 +45,7 @@ def region_function(e: Emitter, region: Region) -> str:
 
 def _number_function(e: Emitter, region: Region) -> str:
     """The name of a Python function that does what a region does, on numbers."""
-    inner = Emitter(e.unit, None, e.warps)
+    inner = Emitter(e.unit, None, e.warps, timed=False)
     inner.operation = e.operation
     inner.held = dict(e.held)
     names = [inner.fresh("a") for _ in region.entry.arguments]
@@ -157,37 +158,59 @@ def combine_return(e: Emitter, op: Operation) -> None:
 
 
 def callee(e: Emitter, name: str) -> str:
-    """The Python name of a function that was not inlined."""
-    found = e.unit.callees.get(name)
+    """The Python name of a function that was not inlined: a generator on the clock of the warp group that calls it."""
+    key = name, e.warps
+    found = e.unit.callees.get(key)
     if found is not None:
         return found
     function = e.unit.program.module.functions.get(name)
     if function is None:
         raise UnsupportedOperation(f"a call of {name}, which the module does not define")
-    if any(inner in e.unit.program.site_of for inner in function.walk()):
-        raise UnsupportedOperation(f"{name} is not inlined and synchronizes: drop noinline")
-    python = e.unit.callees[name] = e.fresh("call")
-    inner = Emitter(e.unit, None, e.warps)
+    python = e.unit.callees[key] = e.fresh("call")
+    inner = Emitter(e.unit, None, e.warps, timed=e.timed)
+    inner.unbounded = e.unbounded
     names: list[str] = ["cta", "me"]
+    if e.timed:
+        names += ["t", "outer", "inner"]
     for argument in function.regions[0].entry.arguments:
         held = inner.variables(plain(argument), "a")
         inner.set(argument, held if inner.alive(argument) else Absent())
         names += codes(held)
-    results = emit_body(inner, function.regions[0])
-    inner.line(f"return {tuple_code(results)}")
-    e.unit.add_function(f"def {python}({', '.join(names)}):", inner.body)
+    results = tuple_code(emit_body(inner, function.regions[0]))
+    if e.timed:
+        inner.settle_loads()
+        inner.flush()
+        results = f"t, {results}"
+    inner.line(f"return {results}")
+    if e.timed:
+        inner.line("yield")  # a generator also where nothing else makes it one
+    e.unit.add_function(f"def {python}({', '.join(names)}):", inner.body, prologue(inner) if e.timed else ())
     return python
 
 
 @emits("tt.call")
 def call(e: Emitter, op: Operation) -> None:
     """A function that was not inlined: written once, called like any other."""
-    name = callee(e, str(op.attributes["callee"]))
+    name = str(op.attributes["callee"])
+    function = e.unit.program.module.functions.get(name)
+    for argument, operand in zip(function.regions[0].entry.arguments if function else (), op.operands, strict=False):
+        if operand in e.unit.arrays and e.shape(operand)[0] > 1:
+            e.unit.arrays.add(argument)
+    name = callee(e, name)
     e.settle_loads()
-    arguments = ", ".join(["cta", "me", *passed(e, op.operands)])
     e.charge(slots=20)
+    e.flush()
+    clock = ["t", *e.iteration()] if e.timed else []
+    codes_of = [passed(e, [value]) for value in op.operands]
+    # in the function, an array of one mbarrier is that mbarrier: another call may pass a slot of an array
+    single = [value in e.unit.arrays and e.shape(value)[0] == 1 for value in op.operands]
+    given = [f"{code}[0]" if one else code for one, found in zip(single, codes_of, strict=True) for code in found]
+    arguments = ", ".join(["cta", "me", *clock, *given])
     found = [e.variables(plain(result), "v") for result in op.results]
-    names = [code for held in found for code in codes(held)]
-    e.line(f"{tuple_code(names)} = {name}({arguments})" if names else f"{name}({arguments})")
+    names = tuple_code(code for held in found for code in codes(held))
+    if e.timed:
+        e.line(f"t, {names} = yield from {name}({arguments})")
+    else:
+        e.line(f"{names} = {name}({arguments})" if op.results else f"{name}({arguments})")
     for held, result in zip(found, op.results, strict=True):
         e.set(result, held if e.alive(result) else Absent())

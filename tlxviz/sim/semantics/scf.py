@@ -47,7 +47,7 @@ def _enter_loop(e: Emitter, counts: bool) -> str | None:
 
 
 def _has_sites(e: Emitter, op: Operation) -> bool:
-    return any(inner in e.unit.program.site_of for inner in op.walk())
+    return any(inner in e.unit.program.site_of or inner.name == "tt.call" for inner in op.walk())
 
 
 def _loop(

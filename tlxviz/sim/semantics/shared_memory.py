@@ -76,7 +76,10 @@ def memdesc_index(e: Emitter, op: Operation) -> None:
         e.result_scalar(op, code)
         return
     e.check_slot(where, e.shape(source)[0], name)
-    e.result_scalar(op, f"{code}.slots[{where}]")
+    if root is None and scalar_type(op.result.type).name == "i64":  # of several arrays, perhaps of mbarriers
+        e.result_scalar(op, f"slot_of({code}, {where})")
+    else:
+        e.result_scalar(op, f"{code}.slots[{where}]")
 
 
 @emits("ttg.memdesc_trans")

@@ -15,6 +15,8 @@ from tlxviz.sim.semantics.operands import scalar_type, skip
 def barrier(e: Emitter, value: Value) -> str:
     """A variable with the Barrier that `value` stands for."""
     code = e.scalar(value)
+    if e.unit.program.roots.get(value) is None:
+        return e.let(f"one_of({code})", "b")
     return e.let(f"{code}[0]" if value in e.unit.arrays else code, "b")
 
 
@@ -100,13 +102,16 @@ def wait_barrier(e: Emitter, op: Operation) -> None:
     e.order()
     begin = e.mark()
     outer, inner = e.iteration()
+    number = e.fresh("n") if e.traced and e.unit.options.detailed else ""
+    if number:
+        e.line(f"{number} = {b}.completed - ({b}.phase != {phase})")
     with e.block(f"if {b}.phase == {phase}:"):
         e.line(f"{b}.waiters.append(send); me.blocked = ('wait', {e.site()}, t, {outer}, {inner}, {b}, {phase})")
         e.line("t = yield None")
         e.line(f"t += {round(sync.mbarrier_wake)}")
     with e.block("else:"):
         e.line(f"t += {round(sync.mbarrier_try_wait)}")
-    e.record(begin=begin, slot=f"{b}.slot", phase=phase, cause=f"{b}.cause")
+    e.record(begin=begin, phase=phase, cause=f"{b}.cause", barrier=b, number=number)
     close_guard(e, guarded)
 
 
@@ -133,7 +138,7 @@ def arrive_barrier(e: Emitter, op: Operation) -> None:
     e.charge(latency=e.unit.device.sync.mbarrier_arrive)
     e.order()
     row = e.row()
-    e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
+    e.record(begin=begin, barrier=b)
     count = op.attributes["count"]
     if op.name == "tlx.warp_barrier_arrive" or op.attributes.get("perThread"):
         count *= e.threads
@@ -173,7 +178,7 @@ def barrier_expect(e: Emitter, op: Operation) -> None:
     else:
         e.order()
     row = e.row()
-    e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
+    e.record(begin=begin, barrier=b)
     e.line(f"{b}.tx += {size}; {b}.pending -= 1; {arrived(e, b)}")
     e.line(f"if {b}.pending <= 0: {b}.settle(t, {row})")
     close_guard(e, guarded)
@@ -200,15 +205,16 @@ def named_barrier(e: Emitter, op: Operation) -> None:
     e.line(f"{b}.last_site = {e.site()}; {b}.last_time = t")
     if not waits:
         row = e.row()
-        e.record(begin=begin, slot=number)
+        e.record(begin=begin, slot=number, phase=f"{b}.completed")
         e.line(f"{b}.arrive(loop, t, {e.threads}, {needed}, {row})")
         return
     outer, inner = e.iteration()
+    completed = e.let(f"{b}.completed", "n") if e.traced else "-1"
     with e.block(f"if not {b}.arrive(loop, t, {e.threads}, {needed}, -1):"):
         e.line(f"{b}.waiters.append(send); me.blocked = ('named_wait', {e.site()}, t, {outer}, {inner}, {b}, {number})")
         e.line("t = yield None")
     e.line(f"t += {round(sync.named_barrier)}")
-    e.record(begin=begin, slot=number, cause=f"{b}.cause")
+    e.record(begin=begin, slot=number, phase=completed, cause=f"{b}.cause")
 
 
 # ---------------------------------------------------------------------- fences, votes

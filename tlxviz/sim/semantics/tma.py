@@ -61,7 +61,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
     e.charge(latency=tma.issue_cycles)
     e.order()
     row = e.row()
-    e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
+    e.record(begin=begin, barrier=b)
     root = e.unit.program.roots.get(target)
     whole = root is not None and root.index in e.unit.borrowing and method == "load"
     to_several = op.operand("multicast")
@@ -69,7 +69,8 @@ def tma_load(e: Emitter, op: Operation) -> None:
         latency = round(tma.l2_latency_cycles + e.unit.device.cluster.multicast_cycles)
         landing = LANDINGS["tile" if whole else method] if needed else LANDINGS[""]
         code = e.site() + TMA * len(e.unit.program.sites)
-        load = e.constant(Multicast(e.site(), code, size, transfer, latency, landing, whole))
+        detailed = e.unit.options.detailed
+        load = e.constant(Multicast(e.site(), code, size, transfer, latency, landing, whole, detailed))
         source = f"({e.scalar(op.groups['desc'][0])}, {at}, {view})" if needed else "None"
         outer, inner = e.iteration()
         mask = e.scalar(to_several)
@@ -81,7 +82,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
     landed = f"{x} + {transfer + round(tma.l2_latency_cycles)}"
     cause = "-1"
     if e.traced:
-        e.record(begin=x, end=landed, slot=f"{b}.slot", phase=f"{b}.completed", cause=row, engine=TMA)
+        e.record(begin=x, end=landed, cause=row, engine=TMA, barrier=b)
         cause = f"{row} + 1"
     if needed:
         desc = e.scalar(op.groups["desc"][0])
