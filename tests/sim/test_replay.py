@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from kernel_runner import compile_kernel, execute, h200, run_ttgir, ttgir_launch
+from kernel_runner import compile_kernel, execute, fbtriton_only, h200, run_ttgir, ttgir_launch
 
 from tlxviz.ir import load_program
 from tlxviz.ir.markers import probe_marker
@@ -265,6 +265,7 @@ def two_phases(x_ptr):
         tlx.cluster_barrier()
 
 
+@fbtriton_only("compiles no barrier of clusters in a kernel whose programs are single CTAs")
 def test_rounds_of_clusters_and_their_mates():
     launch = compile_kernel(two_phases, (8,), torch.zeros(2), ctas_per_cga=(2, 1, 1))
     found = replayed(launch, 5)
