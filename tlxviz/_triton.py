@@ -20,7 +20,7 @@ from tlxviz._distribution import Distribution, installed, package_folder, some
 from tlxviz._errors import TlxvizError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
 INSTALL = 'pip install "tlxviz[fbtriton]"'
 _PLUGIN = "_utlx_autoregister"
@@ -361,6 +361,76 @@ def files_of_helpers(jit_function: Any) -> set[str]:
     return {_file_of(function) for function in found.values()}
 
 
+def builtin(function: Any) -> Any:
+    """A function that kernels may call and that writes code itself."""
+    from triton.language import core
+
+    return core.builtin(function)
+
+
+def constant(value: Any) -> Any:
+    """What a kernel's compile-time constant is."""
+    from triton.language import core
+
+    return value.value if isinstance(value, core.constexpr) else value
+
+
+def write_assembly(text: str, constraints: str, semantic: Any) -> None:
+    """Write inline assembly without arguments and with one result that nobody uses into the kernel being compiled."""
+    from triton.language import core
+
+    core.inline_asm_elementwise(text, constraints, [], core.int32, is_pure=False, pack=1, _semantic=semantic)
+
+
+class RangesHook:
+    """The hook into the compiler's stages by which `tlxviz.language` knows that ranges are recorded.
+
+    Its key keeps kernels with ranges apart from the same kernels without, in memory and on disk. A recorder that hooks
+    into the stages itself inherits from it.
+
+    Args:
+        user: The hook that was in force, which goes on as before.
+    """
+
+    KEY = "tlxviz ranges"
+
+    def __init__(self, user: Any = None) -> None:
+        self._user = user
+
+    def __call__(self, *stages: Any) -> Any:
+        if stages:
+            return self._user(*stages) if self._user is not None else None
+        key, digest = (self.KEY, self.KEY) if self._user is None else self._user()
+        return (key, digest) if self._user is None else (f"{key} {self.KEY}", f"{digest} {self.KEY}")
+
+
+@contextmanager
+def recorded_ranges() -> Generator[None]:
+    """A block in which kernels are compiled with their ranges.
+
+    Nothing changes where no kernel can have any, since `tlxviz.language` is not imported.
+    """
+    from triton import knobs
+
+    settings: Any = knobs.runtime
+    before = settings.add_stages_inspection_hook
+    if "tlxviz.language" not in sys.modules or isinstance(before, RangesHook):
+        yield
+        return
+    settings.add_stages_inspection_hook = RangesHook(before)
+    try:
+        yield
+    finally:
+        settings.add_stages_inspection_hook = before
+
+
+def ranges_recorded() -> bool:
+    """Is the kernel that is being compiled compiled with its ranges?"""
+    from triton import knobs
+
+    return isinstance(knobs.runtime.add_stages_inspection_hook, RangesHook)
+
+
 def is_internal(file: str) -> bool:
     """Is it a file of Triton's machinery, rather than of its language or of kernels that it ships?"""
     path = file.replace("\\", "/")
@@ -407,7 +477,7 @@ def parsed(text: str, module: Any) -> Any:
 
 
 @contextmanager
-def profile_scratch(address: int) -> Iterator[None]:
+def profile_scratch(address: int) -> Generator[None]:
     """A block in which kernels that ask for profile scratch memory are given `address`."""
     from triton.runtime import _allocation
 

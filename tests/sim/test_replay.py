@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from kernel_runner import compile_kernel, execute, h200, run_ttgir, ttgir_launch
+from kernel_runner import compile_kernel, execute, fbtriton_only, h200, run_ttgir, ttgir_launch
 
 from tlxviz.ir import load_program
 from tlxviz.ir.markers import probe_marker
@@ -265,6 +265,7 @@ def two_phases(x_ptr):
         tlx.cluster_barrier()
 
 
+@fbtriton_only("compiles no barrier of clusters in a kernel whose programs are single CTAs")
 def test_rounds_of_clusters_and_their_mates():
     launch = compile_kernel(two_phases, (8,), torch.zeros(2), ctas_per_cga=(2, 1, 1))
     found = replayed(launch, 5)
@@ -291,3 +292,48 @@ def test_kernels_that_talk_run_all_ctas():
 def test_ctas_that_the_grid_does_not_have():
     found: Any = replayed(ring_launch(2), 3)
     assert (found.ctas, found.hang) == ((), None)
+
+
+CHOSEN = """
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 32 : i32, ttg.target = "cuda:90"} {
+  tt.func public @k(%p: !tt.ptr<i32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c4 = arith.constant 4 : i32
+    %first = ttg.local_alloc : () -> ARRAY
+    %second = ttg.local_alloc : () -> ARRAY
+    %f = ttg.memdesc_index %first[%c0] : ARRAY -> BAR
+    ttng.init_barrier %f, 1 : BAR
+    %s = ttg.memdesc_index %second[%c0] : ARRAY -> BAR
+    ttng.init_barrier %s, 1 : BAR
+    scf.for %i = %c0 to %c4 step %c1 : i32 {
+      %odd = arith.andi %i, %c1 : i32
+      %is = arith.cmpi eq, %odd, %c1 : i32
+      %half = arith.shrui %i, %c1 : i32
+      %phase = arith.andi %half, %c1 : i32
+      %array = scf.if %is -> (ARRAY) {
+        scf.yield %second : ARRAY
+      } else {
+        scf.yield %first : ARRAY
+      }
+      %bar = ttg.memdesc_index %array[%c0] : ARRAY -> BAR
+      %same = arith.select %is, %s, %f : BAR
+      ttng.arrive_barrier %bar, 1 : BAR
+      ttng.wait_barrier %same, %phase : BAR
+    }
+    tt.return
+  }
+}
+"""
+
+
+def test_a_barrier_that_depends_on_the_way():
+    text = CHOSEN.replace("ARRAY", "!ttg.memdesc<2xi64, #shared, #smem, mutable>")
+    text = text.replace("BAR", "!ttg.memdesc<1xi64, #shared, #smem, mutable>")
+    found = replayed(ttgir_launch(text, torch.zeros(1, dtype=torch.int32), 4))
+    assert [site.variable for site in found.program.sites] == ["", ""]
+    (cta,) = found.ctas
+    assert column(cta, "barrier") == [0, 0, 1, 1] * 2
+    assert column(cta, "round") == [0] * 4 + [1] * 4

@@ -15,6 +15,8 @@ BUSY, ISSUE, WAIT, IDLE = "b", "i", "w", "-"
 """Characters of `StripRow.cells`. IDLE: an engine with nothing to do, or a warp group outside its life."""
 
 _ITERATIONS = 4
+_ORDER = {TrackKind.WARP_GROUP: 0, TrackKind.TMA: 1, TrackKind.TENSOR_CORE: 2}
+"""Kinds of track that the strip has, from the top."""
 _FEWEST = 3
 
 
@@ -59,7 +61,7 @@ def steady_strip(launch: LaunchTrace, occupied: Occupation, *, columns: int = 60
     cta = _longest_cta(launch, occupied)
     if cta is None:
         return None
-    rows = [index for index, track in enumerate(launch.tracks) if track.cta == cta]
+    rows = [row for row, track in enumerate(launch.tracks) if track.cta == cta and track.kind in _ORDER]
     groups = [row for row in rows if launch.tracks[row].kind == TrackKind.WARP_GROUP]
     work = work_of_events(launch)[occupied.row]
     begin, end = int(occupied.lower[groups].min()), int(occupied.upper[groups].max())
@@ -72,8 +74,7 @@ def steady_strip(launch: LaunchTrace, occupied: Occupation, *, columns: int = 60
     if end <= begin:
         return None
     edges = np.linspace(begin, end, columns + 1)
-    order = {TrackKind.WARP_GROUP: 0, TrackKind.TMA: 1, TrackKind.TENSOR_CORE: 2}
-    rows.sort(key=lambda row: (order[launch.tracks[row].kind], launch.tracks[row].agent, row))
+    rows.sort(key=lambda row: (_ORDER[launch.tracks[row].kind], launch.tracks[row].agent, row))
     strips: list[StripRow] = []
     for row in rows:
         track = launch.tracks[row]

@@ -9,6 +9,7 @@ from typing import Any
 from tlxviz.analysis.groups import warp_groups
 from tlxviz.analysis.hang import Hang, hang_of
 from tlxviz.analysis.occupation import occupation
+from tlxviz.analysis.ranges import Range, RangesAmiss, ranges, ranges_amiss
 from tlxviz.analysis.shares import GroupShares, group_shares
 from tlxviz.analysis.strip import Strip, steady_strip
 from tlxviz.analysis.utilisation import Coverage, Utilisation, coverage, utilisation
@@ -39,6 +40,9 @@ class Summary:
     groups: tuple[GroupShares, ...]
     waits: tuple[Wait, ...]
     """The worst, longest first."""
+    ranges: tuple[Range, ...]
+    """What the kernel's author named, by warp group."""
+    ranges_amiss: RangesAmiss
     utilisation: Utilisation
     strip: Strip | None
     hang: Hang | None
@@ -69,6 +73,8 @@ def summarise(launch: LaunchTrace, *, strip_columns: int = 60, worst: int = 5) -
         coverage=coverage(launch),
         groups=group_shares(launch, groups, occupied),
         waits=worst_waits(launch, groups, occupied, limit=worst),
+        ranges=ranges(launch, groups),
+        ranges_amiss=ranges_amiss(launch),
         utilisation=utilisation(launch),
         strip=steady_strip(launch, occupied, columns=strip_columns),
         hang=hang_of(launch),

@@ -12,7 +12,7 @@ from tlxviz.analysis.kinds import site_wait_kinds
 from tlxviz.analysis.occupation import Occupation
 from tlxviz.trace.model import LaunchTrace, TrackKind
 
-_TRACK_KINDS: tuple[TrackKind, ...] = (TrackKind.WARP_GROUP, TrackKind.TMA, TrackKind.TENSOR_CORE)
+_TRACK_KINDS: tuple[TrackKind, ...] = tuple(TrackKind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from tlxviz.ir.parser import parse_module
 from tlxviz.ir.program import Agent, BarrierArray, Buffer, Descriptor, Program, Role, Site
 from tlxviz.ir.roles import infer_role, unique_names
 from tlxviz.ir.roots import ALLOCATIONS, DESCRIPTOR_MAKERS, Origins, has_root
-from tlxviz.ir.sites import SITES, constant_int, kernel_line, site_bytes, site_variable
+from tlxviz.ir.sites import constant_int, kernel_line, site_bytes, site_form, site_variable
 from tlxviz.ir.types import MemDescType, ScalarType, TensorDescType, bytes_of
 
 _WARPS_OF_A_GROUP = 4
@@ -212,7 +212,7 @@ class _Builder:
             return root.name if root else ""
 
         for placed in self._placed(program.agents):
-            form = SITES.get(placed.operation.name)
+            form = site_form(placed.operation)
             if form is None:
                 continue
             site = Site(

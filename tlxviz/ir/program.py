@@ -42,6 +42,8 @@ class SiteKind(StrEnum):
     CLUSTER_ARRIVE = "cluster_arrive"
     CLUSTER_WAIT = "cluster_wait"
     CLC = "clc"
+    RANGE_BEGIN = "range_begin"
+    RANGE_END = "range_end"
 
 
 @dataclass(eq=False, slots=True)
@@ -106,7 +108,7 @@ class Site:
     operation: Operation
     location: Location
     variable: str
-    """Name of the barrier or buffer that it works on; empty if none."""
+    """Name of the barrier or buffer that it works on, or of the range that it bounds; empty if none."""
     bytes: int = 0
     """Bytes that one execution moves or expects, where the IR fixes it."""
 

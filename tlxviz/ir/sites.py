@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tlxviz.ir.location import UNKNOWN, Location
+from tlxviz.ir.markers import range_bound
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import SiteKind
 from tlxviz.ir.types import bytes_of
@@ -62,6 +63,15 @@ SITES: dict[str, SiteForm] = {
 }
 
 
+_BOUNDS = {"begin": SiteForm(SiteKind.RANGE_BEGIN), "end": SiteForm(SiteKind.RANGE_END)}
+
+
+def site_form(operation: Operation) -> SiteForm | None:
+    """What kind of site an operation is; None if it is none."""
+    bound = range_bound(operation)
+    return SITES.get(operation.name) if bound is None else _BOUNDS[bound[0]]
+
+
 def site_bytes(operation: Operation, form: SiteForm) -> int:
     """Bytes that one execution moves or expects; 0 where the IR does not fix it."""
     if form.kind is SiteKind.EXPECT:
@@ -73,7 +83,10 @@ def site_bytes(operation: Operation, form: SiteForm) -> int:
 
 
 def site_variable(operation: Operation, form: SiteForm, name_of: Callable[[Value], str]) -> str:
-    """Name of the barrier or buffer that the operation works on; empty if none."""
+    """Name of the barrier or buffer that the operation works on, or of the range that it bounds; empty if none."""
+    bound = range_bound(operation)
+    if bound is not None:
+        return bound[1]
     subject = operation.operand(form.subject) if form.subject else None
     return name_of(subject) if subject else ""
 

@@ -23,8 +23,8 @@ def marked(text: str, points: Sequence[Point]) -> str:
     return "\n".join(lines)
 
 
-class ProbingStages:
-    """A stage hook of Triton's: markers after the stage `ttgir`, timestamps after `ptx`.
+class ProbingStages(_triton.RangesHook):
+    """A stage hook of Triton's: markers after the stage `ttgir`, timestamps after `ptx`. Ranges are compiled in.
 
     Args:
         plan: What is recorded. It is part of the key under which the compiled kernel is kept.
@@ -33,22 +33,18 @@ class ProbingStages:
     """
 
     def __init__(self, plan: Plan, part: int, outer: Callable[..., Any] | None = None) -> None:
+        super().__init__(outer)
         self._plan = plan
         self._part = part
-        self._outer = outer
         key = hashlib.sha256(repr((__version__, plan.key, part)).encode()).hexdigest()[:16]
         self._key = f"tlxviz-{key}"
 
-    def __call__(
-        self, backend: Any = None, stages: Any = None, options: Any = None, language: Any = None, capability: Any = None
-    ) -> tuple[str, str]:
-        key = self._key
-        if self._outer is not None:
-            outer = self._outer(backend, stages, options, language, capability) if stages else self._outer()
-            key += f"-{outer[0]}"
-        if stages is not None:
-            self._wrap(stages)
-        return key, hashlib.sha256(key.encode()).hexdigest()
+    def __call__(self, *stages: Any) -> Any:
+        if stages:
+            super().__call__(*stages)
+            return self._wrap(stages[1])
+        key, digest = super().__call__()
+        return f"{key} {self._key}", f"{digest} {self._key}"
 
     def _wrap(self, stages: dict[str, Any]) -> None:
         to_ttgir, to_ptx = stages["ttgir"], stages["ptx"]
@@ -68,25 +64,3 @@ class ProbingStages:
             return add_timestamps(to_ptx(source, metadata), selected[-1])
 
         stages["ttgir"], stages["ptx"] = ttgir, ptx
-        to_cubin = stages["cubin"]
-        def cubin(source, metadata):
-            b = to_cubin(source, metadata)
-            b, n = patched(b)
-            print("patched", n)
-            return b
-        stages["cubin"] = cubin
-
-
-def patched(binary: bytes):
-    """Patch."""
-    import numpy as np
-    n = 0
-    out = bytearray(binary)
-    w = np.frombuffer(binary[: len(binary) // 8 * 8], "<u8")
-    for i in np.flatnonzero(((w & 0xFFF) == 0x984) & (((w >> 24) & 0xFF) == 0xFF) & ((w >> 40) >= 0x3F000) & ((w >> 40) < 0x40000)):
-        low, high = int(w[i]), int(w[i + 1])
-        low = (low & 0xFF0000) | (low & 0xF000) | 0x919
-        high = (high & ~((1 << 41) - 1)) | 0x5000
-        out[8 * i : 8 * i + 16] = low.to_bytes(8, "little") + high.to_bytes(8, "little")
-        n += 1
-    return bytes(out), n

@@ -16,6 +16,9 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tlxviz._errors import TlxvizError
 from tlxviz.probe.buffer import END_OFFSET, HEADER_BYTES, MOST_OF_A_BLOCK, SM_OFFSET, TAG_ALIGNMENT, TAG_LENGTH_SHIFT, TAG_SM_BITS, TAG_SM_SHIFT
 
@@ -138,27 +141,11 @@ def _timestamps(body: str, points: Collection[int]) -> str:
 
 
 def _timestamp(point: int, place: int) -> str:
-    import os
-    mode = os.environ.get("TVMODE", "clock")
-    tagging = f"add.u32 c, c, {tag(point)}; " if place == 0 else ""
-    if mode == "clock":
-        return (
-            "{ .reg .b32 c; .reg .b64 a; mov.u32 c, %clock; "
-            f"{tagging}"
-            f"mov.b64 a, {{%tlxviz_low, %tlxviz_high}}; @%tlxviz_lane st.global.b32 [a+{4 * place}], c; }}"
-        )
-    if mode == "s2r":
-        return (
-            f"{{ .reg .b32 c, s; .reg .b64 a; mov.u32 s, {0x3f000+4*point}; ld.volatile.shared.u32 c, [s]; "
-            f"{tagging}"
-            f"mov.b64 a, {{%tlxviz_low, %tlxviz_high}}; @%tlxviz_lane st.global.b32 [a+{4 * place}], c; }}"
-        )
-    if mode == "store":
-        return (
-            "{ .reg .b32 c; .reg .b64 a; mov.u32 c, 7; "
-            f"{tagging}"
-            f"mov.b64 a, {{%tlxviz_low, %tlxviz_high}}; @%tlxviz_lane st.global.b32 [a+{4 * place}], c; }}"
-        )
+    tagged = f"add.u32 c, c, {tag_of(point) << 24}; " if place == 0 else ""
+    return (
+        f"{{ .reg .b32 c; .reg .b64 a; mov.u32 c, %clock; {tagged}"
+        f"mov.b64 a, {{%tlxviz_low, %tlxviz_high}}; @%tlxviz_lane st.global.b32 [a+{4 * place}], c; }}"
+    )
 
 
 def _advance(count: int) -> str:
@@ -168,9 +155,14 @@ def _advance(count: int) -> str:
     )
 
 
-def tag(point: int) -> int:
-    """What is added to the clock at a point, so that the record says where it was made."""
-    return (point % 256) << 24
+def tag_of(point: int) -> int:
+    """The upper eight bits of what is added to the clock at a point, so that the record says where it was made."""
+    return point % 255 + 1
+
+
+def tags(points: NDArray[np.int32]) -> NDArray[np.int64]:
+    """`tag_of` each of them."""
+    return points.astype(np.int64) % 255 + 1
 
 
 def _entering(kernel: str, scratch: int) -> str:

@@ -9,6 +9,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
+from tlxviz.analysis.ranges import Range, RangesAmiss
 from tlxviz.analysis.shares import GroupShares, Shares
 from tlxviz.analysis.summary import Summary
 from tlxviz.analysis.waits import Release, Wait
@@ -79,6 +80,9 @@ def _say_summary(console: Console, summary: Summary, missing: str | None) -> Non
     console.print()
     _say_waits(console, summary.waits)
     console.print()
+    if summary.ranges or summary.ranges_amiss.ends:
+        _say_ranges(console, summary.ranges, summary.ranges_amiss)
+        console.print()
     _say_utilisation(console, summary)
     if summary.strip is not None:
         console.print()
@@ -205,6 +209,32 @@ def _party(release: Release, wait: Wait) -> str:
     if release.agent == wait.agent:
         return f"its own {work}"
     return f"{work} issued by {release.agent}" if release.agent else work
+
+
+def _say_ranges(console: Console, ranges: Sequence[Range], amiss: RangesAmiss) -> None:
+    columns = f"{'of role':>9}{'count':>9}{'mean':>9}"
+    wide = console.width >= 72
+    left = console.width - len(columns)
+    title = "Ranges (cycles)"
+    say(console, f"{title:<{left}}{columns}" if wide else title, style=HEADING)
+    for each in ranges:
+        label = Text.assemble((each.agent, "bold"), "  ", each.name, "  ", (place(each.file, each.line), SIDE))
+        if wide and len(label) < left:
+            label.pad_right(left - len(label))
+            console.print(label.append(f"{percent(each.share):>9}{whole(each.count):>9}{whole(each.mean):>9}"))
+        else:
+            say(console, label)
+            numbers = f"{percent(each.share)} of the role's time, {whole(each.count)} times, mean {whole(each.mean)}"
+            say(console, numbers, indent=2)
+    if amiss.ends:
+        say(console, f"passed over: {plural(amiss.ends, 'end')} of ranges that had not begun", indent=2, style=SIDE)
+    if amiss.begins:
+        say(
+            console,
+            f"never ended: {plural(amiss.begins, 'range')}, which end here with their warp groups",
+            indent=2,
+            style=SIDE,
+        )
 
 
 def _say_utilisation(console: Console, summary: Summary) -> None:

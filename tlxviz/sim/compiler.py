@@ -9,7 +9,7 @@ from typing import Any
 
 from tlxviz._errors import TlxvizError
 from tlxviz.devices.model import Device
-from tlxviz.ir.markers import is_marker
+from tlxviz.ir.markers import probe_number
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import Agent, Program
 from tlxviz.ir.sites import kernel_line
@@ -72,7 +72,7 @@ def compile_program(program: Program, device: Device, options: Options) -> Compi
     unit.first_thread = first_threads(program)
     unit.meets_after = initial_meeting(program)
     unit.polls = bool(waiting_loops(program))
-    unit.marked = any(is_marker(op) for op in program.module.walk())
+    unit.marked = any(probe_number(op) is not None for op in program.module.walk())
     default = next(agent for agent in program.agents if agent.task == 0)
     entry = Emitter(unit, default, default.warps)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from tlxviz.sim.dispatch import Outcome
 from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, AgentRun, Cta, Row
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import place
-from tlxviz.sim.rows import CODE, RELEASED_BY, RELEASED_RANK, RUN, table_of
+from tlxviz.sim.ranges import RangesAmiss, bounds_of_ranges, close_ranges, runs_with_ranges
+from tlxviz.sim.rows import CODE, END, RELEASED_BY, RELEASED_RANK, RUN, table_of
 from tlxviz.trace.build import empty_events, events_from_columns
 from tlxviz.trace.model import COLUMNS as EVENT_COLUMNS
 from tlxviz.trace.model import AgentRow, BarrierRow, BufferRow, Events, LaunchTrace, SiteRow, Track, TrackKind
@@ -38,8 +39,14 @@ def launch_trace(
 ) -> LaunchTrace:
     """The trace of one launch; of what there is, when it was interrupted or hangs."""
     tracks: list[Track] = []
+    amiss = RangesAmiss()
     events = _events(
-        program, outcome.traced, tracks, outcome.now if hang is None else hang["cycle"], hangs=hang is not None
+        program,
+        outcome.traced,
+        tracks,
+        outcome.now if hang is None else hang["cycle"],
+        amiss,
+        hangs=hang is not None,
     )
     return described(
         launch,
@@ -54,7 +61,7 @@ def launch_trace(
             "versions": {"tlxviz": version, **launch.versions},
             "options": dict(options),
         },
-        statistics=statistics(launch, program, device, outcome, per_sm),
+        statistics=statistics(launch, program, device, outcome, per_sm) | amiss.statistics(),
         hang=hang,
         complete=complete,
     )
@@ -135,7 +142,9 @@ def _absolute(file: str) -> str:
     return os.path.abspath(file) if file else ""
 
 
-def _events(program: Program, ctas: Sequence[Cta], tracks: list[Track], now: int, *, hangs: bool) -> Events:
+def _events(
+    program: Program, ctas: Sequence[Cta], tracks: list[Track], now: int, amiss: RangesAmiss, *, hangs: bool
+) -> Events:
     """The events of all traced CTAs; appends their tracks to `tracks`. What has not ended ends at cycle `now`."""
     pieces: list[Events] = []
     clusters: dict[int, list[Cta]] = {}
@@ -143,26 +152,27 @@ def _events(program: Program, ctas: Sequence[Cta], tracks: list[Track], now: int
         clusters.setdefault(id(cta.cluster or cta), []).append(cta)
     for together in clusters.values():
         together.sort(key=lambda each: each.rank)
-        runs = [_agent_tracks(program, cta, tracks, now, hangs=hangs) for cta in together]
+        stops = [_stops(program, cta, now, hangs=hangs) for cta in together]
         tables = [table_of(cta.rows, len(program.sites), cta.rank) for cta in together]
+        groups = [_agent_tracks(program, *each, tracks) for each in zip(together, tables, stops, strict=True)]
         if not any(len(table) for table in tables):
             continue
         numbers = [
-            TrackNumbers(run, engine_tracks(program, table, tracks, cta.index, cta.sm.index, cta.begin, cta.end))
-            for cta, run, table in zip(together, runs, tables, strict=True)
+            replace(own, engines=engine_tracks(program, table, tracks, cta.index, cta.sm.index, cta.begin, cta.end))
+            for cta, own, table in zip(together, groups, tables, strict=True)
         ]
+        for each, table in zip(numbers, tables, strict=True):
+            close_ranges(program, table, each.stops, amiss)
         pieces.append(events_of_cluster(program, tables, numbers))
     if not pieces:
         return empty_events()
     return pieces[0] if len(pieces) == 1 else Events.concat(pieces).in_order()
 
 
-def _agent_tracks(program: Program, cta: Cta, tracks: list[Track], now: int, *, hangs: bool) -> list[int]:
-    """Appends the tracks of a CTA's warp groups; gives their numbers by run."""
-    numbers: list[int] = []
+def _stops(program: Program, cta: Cta, now: int, *, hangs: bool) -> list[int]:
+    """Where the tracks of a CTA's warp groups end; records the waits that never do."""
+    stops: list[int] = []
     for run in cta.agents:
-        agent = program.agents[run.index]
-        numbers.append(len(tracks))
         stop = run.end if run.done else max(now, run.begin)
         if hangs and not run.done and run.blocked is not None:
             if run.blocked[0] == "join":
@@ -170,10 +180,26 @@ def _agent_tracks(program: Program, cta: Cta, tracks: list[Track], now: int, *, 
             elif run.blocked[1] >= 0:
                 cta.rows.append(_open_wait(run, 3 * len(program.sites), stop))
         cta.end = max(cta.end, stop)
-        tracks.append(
-            Track(TrackKind.WARP_GROUP, agent.name, cta.index, cta.sm.index, agent.index, agent.warps, run.begin, stop)
-        )
-    return numbers
+        stops.append(stop)
+    return stops
+
+
+def _agent_tracks(
+    program: Program, cta: Cta, table: NDArray[np.int64], stops: list[int], tracks: list[Track]
+) -> TrackNumbers:
+    """Appends the tracks of a CTA's warp groups, each with that of its ranges; gives their numbers."""
+    numbers: list[int] = []
+    ranges: list[int] = []
+    named = runs_with_ranges(program, table)
+    for run, stop in zip(cta.agents, stops, strict=True):
+        agent = program.agents[run.index]
+        numbers.append(len(tracks))
+        place = (cta.index, cta.sm.index, agent.index, agent.warps, run.begin, stop)
+        tracks.append(Track(TrackKind.WARP_GROUP, agent.name, *place))
+        ranges.append(len(tracks) if run.number in named else -1)
+        if run.number in named:
+            tracks.append(Track(TrackKind.RANGE, f"{agent.name} ranges", *place))
+    return TrackNumbers(numbers, (), ranges, stops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +210,10 @@ class TrackNumbers:
     """By run of a warp group."""
     engines: Sequence[int]
     """By engine: the first, which is the warp group itself, and one that has done nothing have -1."""
+    ranges: Sequence[int] = ()
+    """By run, the track of its ranges; -1 for one that has none. Ranges are left out where nothing is given."""
+    stops: Sequence[int] = ()
+    """By run, where its track ends."""
 
 
 def engine_tracks(
@@ -228,7 +258,7 @@ def events_of_cluster(program: Program, tables: Sequence[NDArray[np.int64]], num
 
     Args:
         program: The kernel.
-        tables: The rows of each, with `rows.COLUMNS`.
+        tables: The rows of each, with `rows.COLUMNS`; ranges have been through `close_ranges`.
         numbers: Their tracks.
     """
     sites = len(program.sites)
@@ -242,11 +272,24 @@ def events_of_cluster(program: Program, tables: Sequence[NDArray[np.int64]], num
             for table, own, part in zip(tables, numbers, np.split(engine, first[1:-1]), strict=True)
         ]
     )
+    kept = None
+    if bounds := bounds_of_ranges(program):
+        at = np.isin(site, bounds)
+        of_runs = [
+            np.array(own.ranges or [-1] * len(own.runs))[table[:, RUN]]
+            for table, own in zip(tables, numbers, strict=True)
+        ]
+        track = np.where(at, np.concatenate(of_runs), track)
+        kept = (track >= 0) & (joined[:, END] >= 0)
     rank = joined[:, RELEASED_RANK]
     cause = np.where(rank < 0, -1, joined[:, RELEASED_BY] + first[rank])
     columns = {name: joined[:, place] for place, name in enumerate(ROW) if name in EVENT_COLUMNS}
     columns |= {"track": track, "site": site, "bytes": bytes_of[site], "released_by": cause}
-    return events_from_columns(columns)
+    if kept is None:
+        return events_from_columns(columns)
+    places = np.cumsum(kept) - 1  # the end of a range is no event, and nobody's cause
+    columns["released_by"] = np.where(cause < 0, -1, places[cause])
+    return events_from_columns({name: column[kept] for name, column in columns.items()})
 
 
 def launch_flop(launch: CaughtLaunch, outcome: Outcome) -> int:

@@ -15,6 +15,8 @@ class TrackKind(StrEnum):
     WARP_GROUP = "warp_group"
     TMA = "tma"
     TENSOR_CORE = "tensor_core"
+    RANGE = "range"
+    """Stretches of a warp group's time that the kernel's author named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,7 @@ class Track:
 
     kind: TrackKind
     name: str
-    """`load`, `mma.0`, ...; `TMA` and `tensor core` for the engines."""
+    """`load`, `mma.0`, ...; `TMA` and `tensor core` for the engines; `mma.0 ranges`."""
     cta: int
     """Linear CTA number in the grid."""
     sm: int

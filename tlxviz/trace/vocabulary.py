@@ -20,6 +20,8 @@ class Work(IntEnum):
     """Handing work to others: arrivals, copies, MMAs, fences."""
     BUSY = 2
     """Working: an engine during its event, a warp group between its events."""
+    NAMED = 3
+    """None of these: a stretch that the kernel's author named. What happens in it are events of other tracks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ _TMA_STORES = {
 }
 _TENSOR_CORE = {"mma": ("MMA", "slot released_by")}
 
+_RANGES = {"range_begin": ("range", "")}
+
 _REACHED = "the warp group reaches the operation"
 _GOES_ON = "the warp group goes on"
 _ACCEPTED = "the engine accepts the copy"
@@ -87,6 +91,7 @@ MEANINGS: dict[tuple[str, TrackKind], EventMeaning] = {
         *_entries(TrackKind.TMA, Work.BUSY, _TMA_LOADS, _ACCEPTED, "the data is in shared memory"),
         *_entries(TrackKind.TMA, Work.BUSY, _TMA_COPIES, _ACCEPTED, "the data is in shared memory"),
         *_entries(TrackKind.TMA, Work.BUSY, _TMA_STORES, _ACCEPTED, "the source may be written again"),
+        *_entries(TrackKind.RANGE, Work.NAMED, _RANGES, "the warp group reaches the beginning", "it reaches the end"),
         *_entries(
             TrackKind.TENSOR_CORE, Work.BUSY, _TENSOR_CORE, "the tensor core starts the MMA", "the MMA is complete"
         ),

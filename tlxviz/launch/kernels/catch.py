@@ -101,7 +101,8 @@ class Catcher:
         __tracebackhide__ = True
         begin = perf_counter()
         try:
-            kernel = _triton.finished(compile_and_launch(function, *args, grid=grid, warmup=True, **options))
+            with _triton.recorded_ranges():
+                kernel = _triton.finished(compile_and_launch(function, *args, grid=grid, warmup=True, **options))
         except Exception as error:
             if _triton.is_compile_failure(error):
                 self.compile_failure = (error, function)

@@ -77,7 +77,8 @@ class Shadow:
         if not self._executor.expects(name):
             self._executor.pass_over(name)
             return
-        kernel = _triton.finished(launch(function, *args, grid=grid, warmup=True, **options))
+        with _triton.recorded_ranges():
+            kernel = _triton.finished(launch(function, *args, grid=grid, warmup=True, **options))
         if kernel is None:
             return
         arguments = _triton.bound(function, args, options)

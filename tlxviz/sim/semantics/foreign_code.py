@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tlxviz.ir.markers import probe_number
+from tlxviz.ir.markers import probe_number, range_bound
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.types import ScalarType, TensorType, element_of
 from tlxviz.sim import costs
@@ -21,6 +21,12 @@ def inline_asm(e: Emitter, op: Operation) -> None:
             e.set(result, Absent())
         if e.traced:
             e.line(f"marks += {marker}, len(rows)")
+        return
+    if range_bound(op) is not None:
+        for result in op.results:
+            e.set(result, Absent())
+        e.flush()
+        e.record(begin="t")
         return
     text = str(op.attributes["asm_string"])
     _asm_cost(e, op, text)
