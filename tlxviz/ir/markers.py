@@ -74,3 +74,8 @@ def fault_of_name(name: object) -> str:
 def is_marker(op: Operation) -> bool:
     """Whether an operation makes a place visible, and does nothing else."""
     return probe_number(op) is not None or range_bound(op) is not None
+
+
+def is_marker_line(line: str) -> bool:
+    """Whether a line of TTGIR is a marker."""
+    return _PROBE.search(line) is not None

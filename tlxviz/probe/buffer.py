@@ -23,10 +23,26 @@ HEADER = np.dtype(
 HEADER_BYTES = HEADER.itemsize
 SM_OFFSET = 16
 END_OFFSET = 32
-TAG_ALIGNMENT = 1 << 16
+TAG_ALIGNMENT = 1 << 17
 """The buffer's address is a multiple of it; the bits below carry a tag."""
 TAG_SM_SHIFT, TAG_SM_BITS = 2, 9
-TAG_LENGTH_SHIFT = 11
+"""Where the tag has the number of the SM that records all of its CTAs."""
+TAG_LENGTH_SHIFT, TAG_LENGTH_BITS = 11, 5
+"""Where it has the length of a ring, as the logarithm to base 2 of its bytes."""
+TAG_LISTED = 1 << 16
+"""Set where the CTAs that the build names record as well."""
 NO_SM = (1 << TAG_SM_BITS) - 1
+"""The number of no SM."""
 MOST_OF_A_BLOCK = 32
 """Timestamps that are written before the ring's address moves on: what lies behind a ring's last place."""
+_LEAST_SHIFT = 8
+
+
+def ring_shift(records: int) -> int:
+    """The logarithm to base 2 of the bytes of a ring that has room for so many records of 4 bytes."""
+    return max(_LEAST_SHIFT, (4 * (records + MOST_OF_A_BLOCK) - 1).bit_length())
+
+
+def tagged(address: int, shift: int, sm: int, *, listed: bool) -> int:
+    """What a kernel is given as the address of its buffer."""
+    return address | sm << TAG_SM_SHIFT | shift << TAG_LENGTH_SHIFT | (TAG_LISTED if listed else 0)

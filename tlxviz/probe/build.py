@@ -9,7 +9,7 @@ from typing import Any
 from tlxviz import _triton
 from tlxviz._version import __version__
 from tlxviz.ir import load_program
-from tlxviz.ir.markers import probe_marker
+from tlxviz.ir.markers import is_marker_line, probe_marker
 from tlxviz.probe.plan import Plan
 from tlxviz.probe.points import Point
 from tlxviz.probe.ptx import add_timestamps
@@ -64,3 +64,8 @@ class ProbingStages(_triton.RangesHook):
             return add_timestamps(to_ptx(source, metadata), selected[-1])
 
         stages["ttgir"], stages["ptx"] = ttgir, ptx
+
+
+def unmarked(text: str) -> str:
+    """Marked TTGIR as it was before."""
+    return "\n".join(line for line in text.split("\n") if not is_marker_line(line))

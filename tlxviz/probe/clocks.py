@@ -35,9 +35,12 @@ def common_clock(headers: NDArray[np.void]) -> CommonClock:
     """Aligns the SMs by what the CTAs of a launch noted at their start and end (`buffer.HEADER`).
 
     SMs of a group share a counter, and the groups' counters differ by constants. Both clock and global timer were read
-    at each start: an SM's constant is what its first reading says, which comes early in a launch, when all count alike;
+    at each start, of those that have started: an SM's constant is what its first reading says, which comes early in a launch, when all count alike;
     within a group it is the median.
     """
+    headers = headers[headers["start_ns"] > 0]
+    if not len(headers):
+        return CommonClock(np.zeros(1, np.int64), 0, 0)
     sm = headers["sm"].astype(np.int64)
     begin = int(headers["start_ns"].min())
     ns = headers["start_ns"] - begin
@@ -48,8 +51,11 @@ def common_clock(headers: NDArray[np.void]) -> CommonClock:
     offsets = _grouped(offsets, sm[first])
     zero = (headers["start_clock"] - offsets[sm]).min()
     whole = np.rint(offsets + zero).astype(np.int64)
-    cycles = int((headers["end_clock"] - whole[sm]).max())
-    return CommonClock(whole, cycles, int(headers["end_ns"].max()) - begin)
+    ended = headers[headers["end_ns"] > 0]
+    if not len(ended):
+        return CommonClock(whole, 0, 0)
+    cycles = int((ended["end_clock"] - whole[ended["sm"]]).max())
+    return CommonClock(whole, cycles, int(ended["end_ns"].max()) - begin)
 
 
 def _slope(headers: NDArray[np.void]) -> float:

@@ -68,9 +68,7 @@ class Choice:
     def sites(self, program: Program) -> frozenset[int]:
         """Numbers of the chosen sites."""
         kinds = frozenset[SiteKind]().union(*(_GROUPS[name] for name in self.groups))
-        return frozenset(
-            site.index for site in program.sites if site.kind in kinds or site.index in self.numbers
-        )
+        return frozenset(site.index for site in program.sites if site.kind in kinds or site.index in self.numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +95,13 @@ class Plan:
         return Selection(self.active(points, part), self.ctas, self.warps(program))
 
     def active(self, points: Sequence[Point], part: int) -> frozenset[int]:
-        """Numbers of the points of a part: every one is in some part, and those where warp groups start and end in
-        all."""
-        inner = [point.number for point in points if not point.framing]
-        mine = {number for place, number in enumerate(inner) if place % self.parts == part}
-        return frozenset(mine | {point.number for point in points if point.framing})
+        """Numbers of the points of a part: every one is in some part. Those where warp groups start and end, and the
+        first of each loop, are in all, so that the parts can be aligned."""
+        if self.parts == 1:
+            return frozenset(point.number for point in points)
+        common = {point.number for point in points if point.framing or point.heading}
+        inner = [point.number for point in points if point.number not in common]
+        return frozenset(common | {number for place, number in enumerate(inner) if place % self.parts == part})
 
     def warps(self, program: Program) -> frozenset[int]:
         """Warps of a CTA that are recorded."""

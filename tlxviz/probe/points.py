@@ -42,6 +42,8 @@ class Point:
     """A warp group starts here."""
     finishes: bool = False
     """A warp group ends here."""
+    heading: bool = False
+    """It is the first point in the body of a loop."""
 
     @property
     def framing(self) -> bool:
@@ -56,6 +58,7 @@ class _Draft:
     ends: list[int] = field(default_factory=list[int])
     starts: bool = False
     finishes: bool = False
+    heading: bool = False
 
 
 def place_points(program: Program, sites: Collection[int]) -> list[Point]:
@@ -81,7 +84,15 @@ class _Placer:
             self._region(region, self._regions.get(region))
         drafts = sorted(self._drafts.values(), key=lambda draft: draft.line)
         return [
-            Point(number, draft.line, tuple(draft.begins), tuple(draft.ends), draft.starts, draft.finishes)
+            Point(
+                number,
+                draft.line,
+                tuple(draft.begins),
+                tuple(draft.ends),
+                draft.starts,
+                draft.finishes,
+                draft.heading,
+            )
             for number, draft in enumerate(drafts)
         ]
 
@@ -113,11 +124,11 @@ class _Placer:
             if site is None:
                 self._end(pending, operation.line)
                 pending = []
+                before = set(self._drafts)
                 for region in operation.regions:
-                    if region.name != "default" or operation.name != "ttg.warp_specialize":
-                        self._region(region, self._regions.get(region))
-                    else:
-                        self._region(region, None)
+                    self._region(region, self._regions.get(region))
+                if operation.name in ("scf.for", "scf.while") and len(self._drafts) > len(before):
+                    self._drafts[min(self._drafts.keys() - before)].heading = True
                 continue
             if site.kind in WAITS or pending:
                 draft = self._at(operation.line)

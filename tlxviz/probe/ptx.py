@@ -20,7 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlxviz._errors import TlxvizError
-from tlxviz.probe.buffer import END_OFFSET, HEADER_BYTES, MOST_OF_A_BLOCK, SM_OFFSET, TAG_ALIGNMENT, TAG_LENGTH_SHIFT, TAG_SM_BITS, TAG_SM_SHIFT
+from tlxviz.probe.buffer import (
+    END_OFFSET,
+    HEADER_BYTES,
+    MOST_OF_A_BLOCK,
+    SM_OFFSET,
+    TAG_ALIGNMENT,
+    TAG_LENGTH_BITS,
+    TAG_LENGTH_SHIFT,
+    TAG_LISTED,
+    TAG_SM_BITS,
+    TAG_SM_SHIFT,
+)
 
 _MARKER = re.compile(r"// tlxviz probe (\d+) %r\d+")
 _ENTRY = re.compile(r"\.visible \.entry ([\w$]+)\(")
@@ -149,10 +160,7 @@ def _timestamp(point: int, place: int) -> str:
 
 
 def _advance(count: int) -> str:
-    return (
-        f"\tadd.u32 %tlxviz_low, %tlxviz_low, {4 * count};\n"
-        "\tmin.u32 %tlxviz_low, %tlxviz_low, %tlxviz_end;\n"
-    )
+    return f"\tadd.u32 %tlxviz_low, %tlxviz_low, {4 * count};\n\tmin.u32 %tlxviz_low, %tlxviz_low, %tlxviz_end;\n"
 
 
 def tag_of(point: int) -> int:
@@ -200,17 +208,19 @@ def _header(offset: int) -> str:
 
 def _deciding(ctas: Sequence[int]) -> str:
     """Sends the CTAs that are recorded to the copy with timestamps."""
-    lines = [
-        "\tcvt.u32.u64 %tlxviz_x, %tlxviz_base;",
-        f"\tbfe.u32 %tlxviz_x, %tlxviz_x, {TAG_SM_SHIFT}, {TAG_SM_BITS};",
-        "\tmov.u32 %tlxviz_y, %smid;",
-        "\tsetp.eq.u32 %tlxviz_on, %tlxviz_x, %tlxviz_y;",
-    ]
+    lines = ["\tcvt.u32.u64 %tlxviz_x, %tlxviz_base;", "\tsetp.ne.u32 %tlxviz_on, %tlxviz_x, %tlxviz_x;"]
     for first, last in _runs(ctas):
         lines += [
-            f"\tsub.u32 %tlxviz_x, %tlxviz_cta, {first};",
-            f"\tsetp.le.or.u32 %tlxviz_on, %tlxviz_x, {last - first}, %tlxviz_on;",
+            f"\tsub.u32 %tlxviz_y, %tlxviz_cta, {first};",
+            f"\tsetp.le.or.u32 %tlxviz_on, %tlxviz_y, {last - first}, %tlxviz_on;",
         ]
+    lines += [
+        f"\tand.b32 %tlxviz_y, %tlxviz_x, {TAG_LISTED};",
+        "\tsetp.ne.and.u32 %tlxviz_on, %tlxviz_y, 0, %tlxviz_on;",
+        f"\tbfe.u32 %tlxviz_x, %tlxviz_x, {TAG_SM_SHIFT}, {TAG_SM_BITS};",
+        "\tmov.u32 %tlxviz_y, %smid;",
+        "\tsetp.eq.or.u32 %tlxviz_on, %tlxviz_x, %tlxviz_y, %tlxviz_on;",
+    ]
     return "\n".join([*lines, "\t@%tlxviz_on bra $L__TLXVIZ_PROBED;", ""])
 
 
@@ -244,7 +254,7 @@ def _opening_ring(warps: Collection[int]) -> str:
 	add.u32 %tlxviz_low, %tlxviz_low, 1;
 	cvt.u64.u32 %tlxviz_a, %tlxviz_low;
 	cvt.u32.u64 %tlxviz_x, %tlxviz_base;
-	bfe.u32 %tlxviz_x, %tlxviz_x, {TAG_LENGTH_SHIFT}, 5;
+	bfe.u32 %tlxviz_x, %tlxviz_x, {TAG_LENGTH_SHIFT}, {TAG_LENGTH_BITS};
 	shl.b64 %tlxviz_a, %tlxviz_a, %tlxviz_x;
 	and.b64 %tlxviz_b, %tlxviz_base, {-TAG_ALIGNMENT};
 	sub.s64 %tlxviz_a, %tlxviz_b, %tlxviz_a;

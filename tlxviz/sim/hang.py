@@ -33,7 +33,7 @@ def hang_report(program: Program, ctas: Sequence[Cta], cycle: int, queued: int =
         for agent in mate.agents
         if agent.done
     ]
-    arrivers = _arrivers(program, waiting, set.intersection(*done))
+    arrivers = arrivers_of(program, waiting, set.intersection(*done))
     report = {
         "cycle": cycle,
         "cta": cta.index,
@@ -45,7 +45,7 @@ def hang_report(program: Program, ctas: Sequence[Cta], cycle: int, queued: int =
         "arrivers": arrivers,
     }
     clustered = len(mates) > 1
-    who = "; ".join(_said(program, waiter, arrivers, clustered=clustered) for waiter in waiting)
+    who = "; ".join(said(program, waiter, arrivers, clustered=clustered) for waiter in waiting)
     where = f"CTA {cta.index}"
     if clustered:
         where = f"the cluster of CTAs {', '.join(str(mate.index) for mate in mates)}"
@@ -57,7 +57,8 @@ def hang_report(program: Program, ctas: Sequence[Cta], cycle: int, queued: int =
     return HangError(message, report)
 
 
-def _said(program: Program, waiter: dict[str, Any], arrivers: Sequence[dict[str, Any]], *, clustered: bool) -> str:
+def said(program: Program, waiter: dict[str, Any], arrivers: Sequence[dict[str, Any]], *, clustered: bool) -> str:
+    """Who waits where for what, and what is missing."""
     place = f"{waiter['file']}:{waiter['line']}"
     who = waiter["agent"] + (f" of CTA {waiter['cta']}" if clustered else "")
     if waiter["operation"] == "poll":
@@ -186,7 +187,7 @@ _ARRIVALS = (SiteKind.ARRIVE, SiteKind.EXPECT, SiteKind.MMA_COMMIT)
 _NAMED = (SiteKind.NAMED_ARRIVE, SiteKind.NAMED_WAIT)
 
 
-def _arrivers(program: Program, waiters: Sequence[dict[str, Any]], ended: set[str]) -> list[dict[str, Any]]:
+def arrivers_of(program: Program, waiters: Sequence[dict[str, Any]], ended: set[str]) -> list[dict[str, Any]]:
     """Every place in the kernel that arrives on a barrier that somebody waits for, but the places of those who wait."""
     variables = {waiter["variable"] for waiter in waiters if waiter["operation"] == "wait"}
     numbers = {waiter["slot"] for waiter in waiters if waiter["operation"] == "named_wait"}
