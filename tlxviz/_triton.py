@@ -295,8 +295,13 @@ def _plain(value: Any) -> Any:
 
 
 def bound(jit_function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """All arguments of a call by name, defaults and constexprs included; the kernel has been compiled for them."""
-    binder = next(iter(jit_function.device_caches.values()))[-1]
+    """All arguments of a call by name, defaults and constexprs included."""
+    caches = jit_function.device_caches
+    if not caches:  # nothing was compiled yet
+        from triton.runtime.driver import driver
+
+        caches[driver.active.get_current_device()]
+    binder = next(iter(caches.values()))[-1]
     return dict(binder(*args, **options)[0])
 
 

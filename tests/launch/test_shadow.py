@@ -48,7 +48,7 @@ def beside(write: Writer, device: Device) -> Callable[[Watcher, str], None]:
 
     def run(watcher: Watcher, body: str) -> None:
         vars(builtins)["watcher"] = watcher
-        prelude = "from tlxviz.launch.patching import Scope\nfrom tlxviz.launch.kernels.shadow import Shadow\n"
+        prelude = "from tlxviz.launch.patching import Scope\nfrom tlxviz.launch.kernels.shadow import Shadow\nfrom tlxviz.launch.kernels.watch import Watch\n"
         try:
             assert run_script(write(prelude + body), [], device, gpu) == 0
         finally:
@@ -63,7 +63,7 @@ def test_the_program_runs_and_the_chosen_launches_are_watched_as_well(beside: Be
         watcher,
         """
 with Scope() as scope:
-    Shadow(watcher).install(scope)
+    Watch(Shadow(watcher)).install(scope)
     for _ in range(3):
         out.zero_()
         add[(4,)](x, y, out, 1000, BLOCK=256)
@@ -84,7 +84,7 @@ def test_integers_are_copied_as_they_are_before_the_launch(beside: Beside):
         """
 lengths = torch.arange(2000, device="cuda", dtype=torch.int32)[::2]
 with Scope() as scope:
-    Shadow(watcher).install(scope)
+    Watch(Shadow(watcher)).install(scope)
     add[(4,)](x, y, lengths, 1000, BLOCK=256)
 assert lengths[3] == 7
 """,
@@ -102,7 +102,7 @@ def test_trials_of_an_autotuner_do_not_count(beside: Beside):
 configs = [triton.Config({"BLOCK": block}) for block in (64, 128)]
 tuned = triton.autotune(configs, key=["n"])(add)
 with Scope() as scope:
-    Shadow(watcher).install(scope)
+    Watch(Shadow(watcher)).install(scope)
     tuned[lambda meta: (triton.cdiv(1000, meta["BLOCK"]),)](x, y, out, 1000)
 """,
     )
@@ -123,7 +123,7 @@ def twice(desc):
 
 matrix = torch.ones(64, 64, device="cuda")
 with Scope() as scope:
-    Shadow(watcher).install(scope)
+    Watch(Shadow(watcher)).install(scope)
     twice[(1,)](TensorDescriptor.from_tensor(matrix, [32, 32]))
 """,
     )
@@ -145,7 +145,7 @@ def test_what_cannot_be_simulated_does_not_stop_the_program(beside: Beside):
 import warnings
 with Scope() as scope, warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    Shadow(watcher).install(scope)
+    Watch(Shadow(watcher)).install(scope)
     add[(4,)](x, y, out, 1000, BLOCK=256)
 assert out[0] == 7
 assert str(caught[-1].message) == "tlxviz: simulating kernel add failed: no such operation"

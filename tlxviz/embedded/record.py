@@ -269,6 +269,7 @@ class _Simulation:
         import torch
 
         from tlxviz.launch.kernels.shadow import Shadow
+        from tlxviz.launch.kernels.watch import Watch
         from tlxviz.launch.model import LaunchLog
         from tlxviz.launch.patching import Scope
         from tlxviz.launch.stand_in import StandIn
@@ -281,7 +282,7 @@ class _Simulation:
         try:
             scope.enter_context(hosting(recorder))
             if real:
-                Shadow(recorder).install(scope)
+                Watch(Shadow(recorder)).install(scope)
             else:
                 StandIn(device, recorder.execute, LaunchLog()).install(scope, threading.excepthook)
         except BaseException:

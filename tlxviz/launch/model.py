@@ -92,6 +92,8 @@ class LaunchLog:
     """Kernel to how many launches were handed on."""
     empty: dict[str, int] = field(default_factory=dict[str, int])
     """Kernel to how many launches had an empty grid, so that nothing ran."""
+    captured: dict[str, int] = field(default_factory=dict[str, int])
+    """Kernel to how many launches a real GPU put into a CUDA graph, whose replays nobody sees."""
     tuned: dict[str, Tuning] = field(default_factory=dict[str, Tuning])
     """Of each autotuned kernel that has a choice."""
     estimated: bool = False
@@ -100,4 +102,4 @@ class LaunchLog:
     """Packages for want of which a report was not plotted."""
 
     def names(self) -> list[str]:
-        return list(self.executed | self.empty)
+        return list(self.executed | self.empty | self.captured)
