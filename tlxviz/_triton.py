@@ -238,6 +238,13 @@ def target(capability: tuple[int, int]) -> Any:
     return GPUTarget("cuda", capability[0] * 10 + capability[1], 32)
 
 
+def compiles_for_cuda() -> bool:
+    """Has this Triton a compiler for NVIDIA's GPUs?"""
+    from triton.backends import backends
+
+    return "nvidia" in backends
+
+
 def finished(kernel: Any) -> Any:
     """A compiled kernel, also where compilation goes on in another thread."""
     return kernel.result() if hasattr(kernel, "result") else kernel
@@ -300,7 +307,8 @@ def bound(jit_function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> 
     if not caches:  # nothing was compiled yet
         from triton.runtime.driver import driver
 
-        caches[driver.active.get_current_device()]
+        active: Any = driver.active
+        caches[active.get_current_device()]
     binder = next(iter(caches.values()))[-1]
     return dict(binder(*args, **options)[0])
 

@@ -1,4 +1,4 @@
-"""Runs the user's script with the stand-in for CUDA in force."""
+"""Runs the user's script, with the stand-in for CUDA in force or on a real GPU."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from tlxviz import _triton
 from tlxviz._errors import ExitCode, TlxvizError, UsageError
@@ -22,9 +22,8 @@ from tlxviz.launch.patching import Scope
 
 if TYPE_CHECKING:
     from tlxviz.devices.model import Device
-    from tlxviz.launch.kernels.catch import Catcher
+    from tlxviz.launch.kernels.watch import Handler
     from tlxviz.launch.model import Executed, Launch
-    from tlxviz.launch.threads import Threads
 
 _ASSEMBLER_LINES = 10
 """Lines of what the assembler printed that are shown."""
@@ -45,7 +44,37 @@ class Module:
 
 
 Target = str | Path | Module
-"""What `run_script` can run."""
+"""What can be run."""
+
+
+class Host(Protocol):
+    """What a program runs on."""
+
+    @property
+    def compile_failure(self) -> tuple[BaseException, Any] | None:
+        """The last error of the compiler, and the function that it is about."""
+        ...
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What whoever is given launches has raised last; it is not the script's fault."""
+        ...
+
+    def install(self, scope: Scope, thread_failed: Callable[[threading.ExceptHookArgs], object]) -> None:
+        """Put it into force until `scope` ends; `thread_failed` is told what ended a thread."""
+        ...
+
+    def join(self) -> None:
+        """Wait for the program's threads."""
+        ...
+
+    def explain_refusal(self, error: BaseException) -> None:
+        """Say more about `error`, if that was raised because a kernel does not fit.
+
+        Raises:
+            TlxvizError: with what there is to say.
+        """
+        ...
 
 
 def run_script(
@@ -75,44 +104,80 @@ def run_script(
         ScriptError: The script raised, or a kernel of it does not compile.
         TlxvizError: Triton or torch is missing, or `execute` raised it.
     """
-    program = _module(target) if isinstance(target, Module) else _script(Path(target))
+    program = _program(target)
     _triton.require()
     from tlxviz.launch.stand_in import StandIn
 
-    stand_in = StandIn(device, execute, log if log is not None else LaunchLog(), first_config=first_config)
-    catcher = stand_in.catcher
+    noted = log if log is not None else LaunchLog()
+    return _run(program, argv, StandIn(device, execute, noted, first_config=first_config))
+
+
+def run_on_gpu(
+    target: Target,
+    argv: Sequence[str],
+    handler: Handler,
+    log: LaunchLog | None = None,
+    *,
+    first_config: bool = False,
+) -> int:
+    """Run a script or a module as Python would, on the machine's GPU, with those launches handed on that are expected.
+
+    Args:
+        target: The script, or the module.
+        argv: Its arguments, without its own name.
+        handler: Is given the launches that it expects, one at a time; all others run as if nobody saw them.
+        log: Where it is written down which kernels were launched, also when the script fails.
+        first_config: Whether tuned kernels run with their first configuration, without trials.
+
+    Returns:
+        The script's exit status.
+
+    Raises:
+        UsageError: There is no such script or module.
+        ScriptError: The script raised, or a kernel of it does not compile.
+        TlxvizError: Triton or torch is missing, or `handler` raised it.
+    """
+    program = _program(target)
+    _triton.require()
+    from tlxviz.launch.real import RealGpu
+
+    noted = log if log is not None else LaunchLog()
+    return _run(program, argv, RealGpu(handler, noted, first_config=first_config))
+
+
+def _run(program: _Program, argv: Sequence[str], host: Host) -> int:
     fault_of_thread: list[BaseException] = []
 
     def thread_failed(failed: threading.ExceptHookArgs) -> None:
         error = failed.exc_value
         if error is None or isinstance(error, SystemExit):
             return
-        if isinstance(error, TlxvizError) or error is catcher.execute_failure:
+        if isinstance(error, TlxvizError) or error is host.failure:
             fault_of_thread.append(error)
             return
         name = failed.thread.name if failed.thread is not None else "?"
-        _print_error(f"Exception in thread {name}:\n{_explained(error, catcher)}")
+        _print_error(f"Exception in thread {name}:\n{_explained(error, host)}")
 
     status = 0
     with Scope() as scope:
         scope.set_list(sys.argv, [program.name, *argv])
         scope.set_list(sys.path, [program.folder, *sys.path[1:]])
         try:
-            stand_in.install(scope, thread_failed)
-            _run_to_end(program.run, stand_in.threads)
+            host.install(scope, thread_failed)
+            _run_to_end(program.run, host)
         except SystemExit as end:
             status = _status(end)
         except (TlxvizError, KeyboardInterrupt):
             raise
         except BaseException as error:  # GeneratorExit, say: Python ends with a traceback for any
-            if error is catcher.execute_failure:
+            if error is host.failure:
                 raise
             if isinstance(error, ImportError) and _triton.interrupted(error):
                 raise KeyboardInterrupt from error
-            if isinstance(error, ImportError) and isinstance(target, Module) and _is_before_the_script(error):
-                raise UsageError(f"cannot run module {target.name}: {error}") from error
-            catcher.explain_refusal(error)
-            raise ScriptError(_explained(error, catcher)) from error
+            if isinstance(error, ImportError) and program.module and _is_before_the_script(error):
+                raise UsageError(f"cannot run module {program.module}: {error}") from error
+            host.explain_refusal(error)
+            raise ScriptError(_explained(error, host)) from error
     if fault_of_thread:
         raise fault_of_thread[0]
     return status
@@ -125,6 +190,12 @@ class _Program:
     folder: str
     """Where its imports are looked for first."""
     run: Callable[[], object]
+    module: str = ""
+    """Its name as a module, if it is run as one."""
+
+
+def _program(target: Target) -> _Program:
+    return _module(target) if isinstance(target, Module) else _script(Path(target))
 
 
 def _script(path: Path) -> _Program:
@@ -145,19 +216,21 @@ def _module(module: Module) -> _Program:
     if found is None:
         hint = " To run a file, leave out -m." if module.name.endswith(".py") else ""
         raise UsageError(f"there is no module {module.name} to run.{hint}")
-    return _Program("-m", folder, lambda: runpy.run_module(module.name, run_name="__main__", alter_sys=True))
+    return _Program(
+        "-m", folder, lambda: runpy.run_module(module.name, run_name="__main__", alter_sys=True), module.name
+    )
 
 
-def _run_to_end(run: Callable[[], object], threads: Threads) -> None:
+def _run_to_end(run: Callable[[], object], host: Host) -> None:
     """As Python does, wait for the script's threads, also where the script itself fails."""
     try:
         run()
     except KeyboardInterrupt:
         raise
     except BaseException:
-        threads.join()
+        host.join()
         raise
-    threads.join()
+    host.join()
 
 
 def _checked(path: Path) -> Path:
@@ -197,10 +270,10 @@ def _print_error(text: str) -> None:
             print(text, file=stream, flush=True)
 
 
-def _explained(error: BaseException, catcher: Catcher) -> str:
-    if catcher.compile_failure is None:
+def _explained(error: BaseException, host: Host) -> str:
+    if host.compile_failure is None:
         return _user_traceback(error)
-    failure, function = catcher.compile_failure
+    failure, function = host.compile_failure
     chain: BaseException | None = error
     while chain is not None and chain is not failure:
         chain = chain.__cause__ or chain.__context__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tlxviz.launch.cuda import install as cuda
 from tlxviz.launch.device.gpu import Gpu
@@ -31,15 +31,29 @@ class StandIn:
     def __init__(self, device: Device, execute: Execute, log: LaunchLog, *, first_config: bool = False) -> None:
         self._gpu = Gpu(device, log)
         self._first_config = first_config
-        self.catcher = Catcher(self._gpu, execute)
-        self.threads = Threads()
+        self._catcher = Catcher(self._gpu, execute)
+        self._threads = Threads()
 
     def install(self, scope: Scope, thread_failed: Callable[[threading.ExceptHookArgs], object]) -> None:
         """Put it into force until `scope` ends; `thread_failed` is told what ended a thread."""
-        self.catcher.install(scope)
+        self._catcher.install(scope)
         benchmark.install(scope, self._gpu)
         reports.install(scope, self._gpu.log)
-        tuning.install(scope, self._gpu, self._gpu.log, self.catcher.lock, first_config=self._first_config)
+        tuning.install(scope, self._gpu, self._gpu.log, self._catcher.lock, first_config=self._first_config)
         self._gpu.deferred.install(scope)
         mode = cuda.install(scope, self._gpu)
-        self.threads.install(scope, mode, thread_failed)
+        self._threads.install(scope, mode, thread_failed)
+
+    def join(self) -> None:
+        self._threads.join()
+
+    @property
+    def compile_failure(self) -> tuple[BaseException, Any] | None:
+        return self._catcher.compile_failure
+
+    @property
+    def failure(self) -> BaseException | None:
+        return self._catcher.execute_failure
+
+    def explain_refusal(self, error: BaseException) -> None:
+        self._catcher.explain_refusal(error)

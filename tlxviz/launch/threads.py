@@ -1,13 +1,13 @@
-"""Threads that the script starts: the stand-in for CUDA holds in them, and the script ends when they have."""
+"""Threads that the script starts: a stand-in for CUDA holds in them, and the script ends when they have."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from weakref import WeakSet
 
 from tlxviz.launch.patching import Scope
-from tlxviz.launch.tensors.mode import CudaInCpuMemory
 
 Failed = Callable[[threading.ExceptHookArgs], object]
 
@@ -20,8 +20,14 @@ class Threads:
         self._over = False
         """Whether the script has ended."""
 
-    def install(self, scope: Scope, mode: CudaInCpuMemory, failed: Failed) -> None:
-        """Put it into force until `scope` ends; `failed` gets what a thread raised, unless the script asks for it."""
+    def install(self, scope: Scope, mode: AbstractContextManager[object], failed: Failed) -> None:
+        """Put it into force until `scope` ends.
+
+        Args:
+            scope: Takes it back.
+            mode: Holds in each thread.
+            failed: Gets what a thread raised, unless the script asks for it.
+        """
         start = threading.Thread.start
 
         def start_in_mode(thread: threading.Thread) -> None:

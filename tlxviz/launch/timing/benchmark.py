@@ -63,14 +63,15 @@ def install(scope: Scope, gpu: Gpu) -> None:
         return do_bench(fn, 0, rep, grad_to_none, quantiles, return_mode)
 
     testing = _triton.testing_module()
-    for name, function in (
-        ("do_bench", do_bench),
-        ("do_bench_proton", do_bench),
-        ("do_bench_cudagraph", do_bench_cudagraph),
-        ("do_bench_cudagraph_proton", do_bench_cudagraph),
-    ):
-        if hasattr(testing, name):  # those with Proton, triton 3.8's profiler, are not in fbtriton
-            scope.set_attr(testing, name, function)
+    for name in benchmarks():
+        scope.set_attr(testing, name, do_bench_cudagraph if "cudagraph" in name else do_bench)
+
+
+def benchmarks() -> list[str]:
+    """Names of the functions of `triton.testing` that measure others."""
+    names = ("do_bench", "do_bench_proton", "do_bench_cudagraph", "do_bench_cudagraph_proton")
+    testing = _triton.testing_module()
+    return [name for name in names if hasattr(testing, name)]  # fbtriton lacks those with Proton, triton 3.8's profiler
 
 
 def _statistics(milliseconds: float, quantiles: Sequence[float] | None, return_mode: str) -> Statistics:

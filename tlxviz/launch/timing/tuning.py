@@ -40,11 +40,11 @@ def install(
             else:
                 new = False
             if first_config:
-                return _run_first(tuner, log, args, options, reset=new)
+                return run_first(tuner, log, args, options, reset=new)
             before = tuner.configs_timings
             result = choose(tuner, *args, **options)
             if tuner.configs_timings is not before:
-                _note(tuner, log)
+                note(tuner, log)
             return result
 
     def do_bench(tuner: Any) -> Any:
@@ -86,7 +86,8 @@ def _restore(tuner: Any, attributes: dict[str, Any]) -> None:
     vars(tuner).update(attributes)
 
 
-def _note(tuner: Any, log: LaunchLog) -> None:
+def note(tuner: Any, log: LaunchLog) -> None:
+    """Write down what a tuner has chosen after its trials."""
     timings = tuner.configs_timings.values()
     failed = sum(isinf(min(each) if isinstance(each, list) else each) for each in timings)
     log.tuned[_triton.tuned_name(tuner)] = Tuning(
@@ -94,7 +95,8 @@ def _note(tuner: Any, log: LaunchLog) -> None:
     )
 
 
-def _run_first(tuner: Any, log: LaunchLog, args: tuple[Any, ...], options: dict[str, Any], *, reset: bool) -> Any:
+def run_first(tuner: Any, log: LaunchLog, args: tuple[Any, ...], options: dict[str, Any], *, reset: bool) -> Any:
+    """Launch a tuned kernel with its first configuration; `reset` its outputs before as trials would."""
     __tracebackhide__ = True
     tuner.nargs = dict(zip(tuner.arg_names, args, strict=False))
     configs = tuner.configs if len(tuner.configs) == 1 else list(tuner.prune_configs(options))
