@@ -166,7 +166,7 @@ class Assembler:
         return found
 
     def _mismatch(
-        self, cta: CtaReplay, difference: Difference, runs: Sequence[int], joined: Times, ends: Times
+        self, cta: CtaReplay, difference: Difference, runs: Sequence[int], joined: NDArray[np.int32], ends: Times
     ) -> RecordMismatch:
         run = runs[min(int(np.searchsorted(ends, difference.position, side="right")), len(runs) - 1)]
         name = self.program.agents[cta.agents[run].agent].name

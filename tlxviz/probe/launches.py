@@ -77,7 +77,7 @@ def median_ms(launches: Sequence[Launch], before: Callable[[], None], rounds: in
             before()
             first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             with suppress(AttributeError):  # no more than a convenience of torch's own tests
-                torch.cuda._sleep(_HEAD_START_CYCLES)  # pyright: ignore[reportPrivateUsage]
+                torch.cuda._sleep(_HEAD_START_CYCLES)  # pyright: ignore[reportPrivateUsage, reportUnknownMemberType]
             first.record()
             launch()
             last.record()

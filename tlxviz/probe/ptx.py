@@ -41,6 +41,10 @@ _DEBUG_LABEL = re.compile(r"^\$L__(?:tmp|func_begin|func_end)\d+:[^\n]*\n", re.M
 _LINE_INFO = re.compile(r"^\s*\.loc[^\n]*\n", re.MULTILINE)
 _TARGET = re.compile(r"\$L__\w+:")
 _BRANCH = re.compile(r"\b(?:bra(?:\.uni)?\s+\$L__|brx\.|call\b|ret;)")
+_FUNCTION = re.compile(
+    r"^\.func\s+(?P<returned>\([^)]*\)\s*)?(?P<name>[\w$]+)\(\n(?P<parameters>[^)]*)\)[^\n]*\n(?:[^{}\n;]*\n)*?\{\n",
+    re.MULTILINE,
+)
 _RETURN = re.compile(r"^\tret;", re.MULTILINE)
 
 _REGISTERS = """\
@@ -75,20 +79,111 @@ def add_timestamps(ptx: str, selection: Selection) -> str:
     kernel = _Kernel(ptx)
     if not kernel.dispatchable:
         raise UnknownPtx("the PTX of the kernel has no entry with a scratch pointer")
-    plain = _MARKER.sub("//", kernel.body)
-    probed = _LABEL.sub(r"$L__TLXVIZ\1_\2", _LINE_INFO.sub("", _DEBUG_LABEL.sub("", kernel.body)))
-    probed = _timestamps(probed, selection.points)
+    functions = _Functions(kernel.after, selection.points)
     body = "".join(
         [
             _entering(kernel.name, kernel.parameters - 1),
             _deciding(selection.ctas),
-            _leaving(plain, "P"),
+            _leaving(_MARKER.sub("//", kernel.body), "P"),
             "$L__TLXVIZ_PROBED:\n",
             _opening_ring(selection.warps),
-            _leaving(probed, "R"),
+            _leaving(functions.calling_copies(_timestamps(_copied(kernel.body), selection.points)), "R"),
         ]
     )
-    return "".join([kernel.before, _REGISTERS, kernel.declarations, body, kernel.after])
+    before = kernel.before.replace(".extern .shared", f"{functions.prototypes}.extern .shared", 1)
+    if functions.prototypes and before == kernel.before:
+        start = kernel.before.index(".visible .entry")
+        before = f"{kernel.before[:start]}{functions.prototypes}{kernel.before[start:]}"
+    after = f"}}\n{functions.copies}{_MARKER.sub('//', kernel.after[1:])}"
+    return "".join((before, _REGISTERS, kernel.declarations, body, after))
+
+
+def _copied(body: str) -> str:
+    """A second copy of a body, without what can be there only once."""
+    return _LABEL.sub(r"$L__TLXVIZ\1_\2", _LINE_INFO.sub("", _DEBUG_LABEL.sub("", body)))
+
+
+class _Functions:
+    """Functions that the compiler did not inline, and that have timestamps: a copy of each, for CTAs that are recorded.
+
+    A copy is given the ring's address as a parameter more than the function, and leaves in the ring's last word where
+    it goes on.
+
+    Args:
+        text: The module from the end of the entry on.
+        points: Those that read the clock.
+    """
+
+    def __init__(self, text: str, points: Collection[int]) -> None:
+        found: dict[str, tuple[str, str, str]] = {}
+        for head in _FUNCTION.finditer(text):
+            found[head["name"]] = head["returned"] or "", head["parameters"], text[head.end() : _closing(text, head.end())]
+        marked = {
+            name for name, (_, _, body) in found.items() if any(int(each) in points for each in _MARKER.findall(body))
+        }
+        while more := {
+            name for name, (_, _, body) in found.items() if any(f" {each}, (" in body for each in marked)
+        } - marked:
+            marked |= more
+        self._names = sorted(marked, key=len, reverse=True)
+        heads = {name: self._heading(name, *found[name][:2]) for name in self._names}
+        self.prototypes = "".join(f"{heading};\n" for heading in heads.values())
+        self.copies = "".join(f"{heading}{{\n{self._body(name, found[name][2], points)}}}\n" for name, heading in heads.items())
+
+    def _heading(self, name: str, returned: str, parameters: str) -> str:
+        own = parameters.rstrip().replace(f"{name}_param_", f"{name}_tlxviz_param_")
+        comma = ",\n" if own else ""
+        return (
+            f".func {returned}{name}_tlxviz(\n{own}{comma}"
+            f"\t.param .b64 {name}_tlxviz_ring,\n\t.param .b32 {name}_tlxviz_end,\n\t.param .b32 {name}_tlxviz_lane\n)\n"
+        )
+
+    def _body(self, name: str, body: str, points: Collection[int]) -> str:
+        copy = _copied(body).replace(f"{name}_param_", f"{name}_tlxviz_param_")
+        start = copy.index("\n", copy.index("// %bb.0:")) + 1
+        opening = (
+            f"\tld.param.b64 %tlxviz_a, [{name}_tlxviz_ring];\n\tmov.b64 {{%tlxviz_low, %tlxviz_high}}, %tlxviz_a;\n"
+            f"\tld.param.b32 %tlxviz_end, [{name}_tlxviz_end];\n\tld.param.b32 %tlxviz_x, [{name}_tlxviz_lane];\n"
+            "\tsetp.ne.u32 %tlxviz_lane, %tlxviz_x, 0;\n"
+        )
+        rest = self.calling_copies(_timestamps(copy[start:], points))
+        leaving = f"{_last_word()}\t@%tlxviz_lane st.global.b32 [%tlxviz_a], %tlxviz_low;\n\tret;"
+        return f"{_REGISTERS}{copy[:start]}{opening}{_RETURN.sub(lambda _: leaving, rest)}"
+
+    def calling_copies(self, body: str) -> str:
+        """The body with copies called where there are some."""
+        for name in self._names:
+            body = re.sub(
+                rf"^(\s*)(call(?:\.uni)?\s+(?:\([\w, ]*\),\s*)?){re.escape(name)}, \(([\w, ]*)\);",
+                lambda call, name=name: _call(call[2], name, call[3]),
+                body,
+                flags=re.MULTILINE,
+            )
+        return body
+
+
+def _call(call: str, name: str, parameters: str) -> str:
+    given = f"{parameters}, " if parameters else ""
+    return f"""\
+	.param .b64 tlxviz_ring;
+	.param .b32 tlxviz_end;
+	.param .b32 tlxviz_lane;
+	mov.b64 %tlxviz_a, {{%tlxviz_low, %tlxviz_high}};
+	selp.u32 %tlxviz_x, 1, 0, %tlxviz_lane;
+	st.param.b64 [tlxviz_ring], %tlxviz_a;
+	st.param.b32 [tlxviz_end], %tlxviz_end;
+	st.param.b32 [tlxviz_lane], %tlxviz_x;
+	{call}{name}_tlxviz, ({given}tlxviz_ring, tlxviz_end, tlxviz_lane);
+{_last_word()}\
+	@%tlxviz_lane ld.global.b32 %tlxviz_low, [%tlxviz_a];"""
+
+
+def _last_word() -> str:
+    """Leaves the address of a ring's last word, which takes no record, in `%tlxviz_a`."""
+    return (
+        f"\tadd.u32 %tlxviz_x, %tlxviz_end, {4 * (MOST_OF_A_BLOCK - 1)};\n"
+        "\tmov.b64 %tlxviz_a, {%tlxviz_x, %tlxviz_high};\n"
+    )
 
 
 class _Kernel:

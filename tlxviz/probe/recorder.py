@@ -43,7 +43,8 @@ _TRIES = 4
 """Launches until CTA 0 comes to the SM that is recorded."""
 _ENOUGH = 0.03
 """Slow-down of a kernel below which a plan is good enough."""
-_MOST_PARTS = 4
+_PARTS = (2, 6)
+"""In how many parts a kernel is recorded that probes slow down by more."""
 _BUDGET_MS = 4000.0
 """GPU time that the repetitions of one recorded launch may take."""
 
@@ -95,8 +96,8 @@ class ProbingRecorder:
         self.device = device
         self.stuck = False
         """Whether a kernel is still running that will never end, so that the GPU cannot be used any more."""
-        self._options = options
-        self._choice = Choice.parse(options.probes)
+        self.options = options
+        self.choice = Choice.parse(options.probes)
         self._progress = progress
         self._parts: dict[str, int] = {}
         """By the TTGIR of a kernel, in how many parts it is recorded best."""
@@ -105,6 +106,13 @@ class ProbingRecorder:
     def trace(self) -> Trace:
         """Of the first recording."""
         return self._first.trace
+
+    def parts_of(self, ttgir: str) -> int | None:
+        """In how many parts a kernel was recorded best; None if that is not known yet."""
+        return self._parts.get(ttgir)
+
+    def remember_parts(self, ttgir: str, parts: int) -> None:
+        self._parts[ttgir] = parts
 
     def expects(self, kernel: str) -> bool:
         return any(each.expects(kernel) for each in self.recordings)
@@ -168,7 +176,7 @@ class _Session:
 
     def __init__(self, owner: ProbingRecorder, call: Call, plain: Any, asked: Sequence[int], *, first_sm: bool) -> None:
         self._owner = owner
-        self._options = owner._options
+        self._options = owner.options
         self._device = owner.device
         self._call = call
         self._launch: CaughtLaunch = call.described(plain)
@@ -191,25 +199,23 @@ class _Session:
     # ---- the whole
 
     def record(self) -> tuple[LaunchTrace, Any]:
-        parts = self._options.parts or self._owner._parts.get(self._launch.ttgir, 1)
+        known = self._owner.parts_of(self._launch.ttgir)
+        parts = self._options.parts or known or 1
         if not self._restorer.possible:
             parts = 1
         attempt = self._attempt(parts)
-        while (
-            self._options.parts is None
-            and self._restorer.possible
-            and attempt.slow_down > _ENOUGH
-            and attempt.plan.parts < _MOST_PARTS
-        ):
-            another = self._attempt(2 * attempt.plan.parts)
-            if another.slow_down >= attempt.slow_down:
-                break
-            attempt = another
-        self._owner._parts[self._launch.ttgir] = attempt.plan.parts
+        if self._options.parts is None and known is None and self._restorer.possible:
+            for more in _PARTS:
+                if attempt.slow_down <= _ENOUGH:
+                    break
+                another = self._attempt(more)
+                if another.slow_down < attempt.slow_down:
+                    attempt = another
+            self._owner.remember_parts(self._launch.ttgir, attempt.plan.parts)
         return self._finished(attempt), attempt.kernel
 
     def _attempt(self, parts: int) -> _Attempt:
-        plan = Plan(self._owner._choice, tuple(sorted(self._named)), self._options.all_warps, parts)
+        plan = Plan(self._owner.choice, tuple(sorted(self._named)), self._options.all_warps, parts)
         builds = [_Build(number, ProbingStages(plan, number, _hook())) for number in range(parts)]
         with _stages(builds[0].stages):
             kernel = self._call.compile()
@@ -246,10 +252,13 @@ class _Session:
         first = attempt.builds[0]
         sm = NO_SM
         repeated = self._restorer.possible
-        for part in attempt.builds:
-            self._recorded(attempt, part, sm if part is first else NO_SM)
+        for build in attempt.builds:
+            self._recorded(attempt, build, NO_SM)
         if not repeated:
             return
+        attempt.parts.clear()  # those were to see that it ends, and to bring its code into the caches
+        for build in attempt.builds:
+            self._recorded(attempt, build, NO_SM)
         lengths, clocks = self._reference(attempt)
         if self._first_sm and attempt.plan.parts == 1:
             for _ in range(_TRIES):
@@ -405,7 +414,7 @@ class _Session:
     def _chosen(self, program: Program, events: Events) -> Events:
         """Events of the sites that were probed, in the iterations that are wanted."""
         sites = np.zeros(len(program.sites) + 1, bool)
-        sites[list(self._owner._choice.sites(program))] = True
+        sites[list(self._owner.choice.sites(program))] = True
         keep = sites[events["site"]]
         if self._options.iterations is not None:
             first, last = self._options.iterations

@@ -141,7 +141,7 @@ def _position(
     if not len(places):
         return _Position(agent, 0, 0, -1, since, ended=False)
     last = int(places[-1])
-    point = points[agent.marks[last]]
+    point = points[int(agent.marks[last])]
     events = int(np.searchsorted(own, agent.places[last]))
     done = point.finishes and len(places) == expected and agent.done
     site = point.begins[0] if point.begins else -1

@@ -67,7 +67,7 @@ def place_events(
     # pins: position among begins and ends in turn; -1 and 2 * count are the run's own start and end
     pins: dict[int, list[int]] = {}
     for position, times in measured.items():
-        point = points[agent.marks[position]]
+        point = points[int(agent.marks[position])]
         event = int(before[position])
         time = int(times.mean())
         if point.starts:

@@ -25,7 +25,7 @@ def passed(e: Emitter, values: Sequence[Value]) -> list[str]:
     """Expressions of values that go into a function or come out of it, in the representation `plain`."""
     expressions: list[str] = []
     for value in values:
-        held, wanted = e.get(value), plain(value)
+        held, wanted = e.get(value) if e.alive(value) else Absent(), plain(value)
         expressions += (
             ["None"] * len(codes(wanted)) if isinstance(held, Absent) else e.convert(held, wanted, value.type)
         )
