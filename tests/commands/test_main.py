@@ -66,7 +66,7 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--values", "maybe", "x.py"], "invalid choice: 'maybe'"),
         (["run", "--ctas", "3:1", "x.py"], "'3:1' names no CTAs: write 0, or 0,1,132, or 0:4 for 0 to 3"),
         (["run", "--launch", "-1", "x.py"], "'-1' names no launches"),
-        (["run", "--device", "sim:b900", "x.py"], "there is no device 'sim:b900'. Devices: auto, sim:h100, sim:h200."),
+        (["run", "--device", "sim:b900", "x.py"], "there is no device 'sim:b900'. Devices: auto, cuda, sim:h100, sim:h200."),
         (["report"], "the following arguments are required: TRACE"),
     ],
 )
