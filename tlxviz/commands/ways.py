@@ -117,8 +117,9 @@ class Simulation:
 
     def __init__(self, backend: Backend, name: str, arguments: argparse.Namespace) -> None:
         if arguments.on_gpu:
+            given = list(dict.fromkeys(arguments.on_gpu))
             raise UsageError(
-                f"{' and '.join(dict.fromkeys(arguments.on_gpu))} is for recordings on a GPU (--device cuda), "
+                f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for recordings on a GPU (--device cuda), "
                 f"and this one is simulated (sim:{name})."
             )
         self._backend = backend
