@@ -75,9 +75,8 @@ def test_without_one_a_device_is_simulated(capsys: pytest.CaptureFixture[str]) -
     assert run(FakeGpu("this machine has none"), "--device", "cuda", "script.py") == 3
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == (
-        "tlxviz: error: cannot record on a GPU: this machine has none. To simulate one: --device sim:h100 or sim:h200.\n"
-    )
+    says = "cannot record on a GPU: this machine has none. To simulate one: --device sim:h100 or sim:h200."
+    assert captured.err == f"tlxviz: error: {says}\n"
 
 
 def test_options_reach_the_recorder() -> None:
@@ -128,7 +127,7 @@ def test_a_hang_ends_the_process_with_everything_said(folder: Path, capsys: pyte
     assert "HANG at cycle 5,000" in captured.out
     assert "goes on" not in captured.out
     assert captured.err.startswith("trace: script.tlxtrace\n")
-    assert captured.err.endswith("tlxviz: error: kernel pipeline hangs.\n")
+    assert "tlxviz: error: kernel pipeline hangs.\n" in captured.err
     assert load_trace(folder / "script.tlxtrace").launches[0].hang is not None
 
 

@@ -96,7 +96,7 @@ def test_what_measuring_cost() -> None:
     text = rendered(summarise(pipeline(provenance=MEASURED)))
     assert text.startswith("pipeline on NVIDIA H200 SXM, measured\n")
     assert " MHz" in text.splitlines()[1]
-    says = "timestamps slow the kernel down by 0.4 % (3.31 to 3.323 ms), traced CTAs by 10.9 %; corrected by -9.8 %"
+    says = "timestamps slow the kernel down by 0.4% (3.31 to 3.323 ms), traced CTAs by 10.9%; corrected by -9.8%"
     assert says in " ".join(text.split())
     assert "missing" not in text
 
@@ -104,8 +104,8 @@ def test_what_measuring_cost() -> None:
 @pytest.mark.parametrize(
     ("facts", "says"),
     [
-        ({"correction_percent": 0.0}, "traced CTAs by 10.9 %; not corrected"),
-        ({"parts": 2}, "corrected by -9.8 %; in 2 parts"),
+        ({"correction_percent": 0.0}, "traced CTAs by 10.9%; not corrected"),
+        ({"parts": 2}, "corrected by -9.8%; in 2 parts"),
         ({"missing": 7}, "7 records missing beside 12,345: the trace does not hold all that the traced CTAs did"),
         ({"slow_down_percent": None}, "what the timestamps cost is not known"),
     ],

@@ -22,7 +22,7 @@ class Probing:
     recorded_cta_slow_down: float | None
     """Of the traced CTAs."""
     correction: float | None
-    """By which the times of the traced CTAs were changed, so that they are as long as without timestamps; 0 for none."""
+    """By which times of the traced CTAs were changed, so that they are as long as without timestamps; 0 for none."""
     parts: int
     """Launches that the timestamps are spread over."""
     records: int

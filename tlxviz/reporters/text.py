@@ -114,22 +114,18 @@ def _say_probing(console: Console, probing: Probing) -> None:
     if probing.slow_down is None:
         say(console, "what the timestamps cost is not known", style=SIDE)
     else:
-        cost = f"timestamps slow the kernel down by {_signed(probing.slow_down)}"
+        cost = f"timestamps slow the kernel down by {percent(probing.slow_down)}"
         if probing.kernel_ms is not None and probing.probed_ms is not None:
             cost += f" ({probing.kernel_ms:.4g} to {probing.probed_ms:.4g} ms)"
         if probing.recorded_cta_slow_down is not None:
-            cost += f", traced CTAs by {_signed(probing.recorded_cta_slow_down)}"
-            cost += f"; corrected by {_signed(probing.correction)}" if probing.correction else "; not corrected"
+            cost += f", traced CTAs by {percent(probing.recorded_cta_slow_down)}"
+            cost += f"; corrected by {percent(probing.correction)}" if probing.correction else "; not corrected"
         if probing.parts > 1:
             cost += f"; in {probing.parts} parts"
         say(console, cost, style=SIDE)
     if probing.missing:
         lost = f"{plural(probing.missing, 'record')} missing beside {whole(probing.records)}"
         say(console, f"{lost}: the trace does not hold all that the traced CTAs did")
-
-
-def _signed(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _extent(summary: Summary) -> str:
