@@ -22,6 +22,21 @@ DEVICE = {"name": "h200", "title": "NVIDIA H200 SXM"}
 COLUMNS = ("track", "site", "begin", "end", "outer", "inner", "slot", "phase", "bytes", "released_by")
 
 
+MEASURED: dict[str, Any] = {
+    "recorder": "measured",
+    "probe": {
+        "slow_down_percent": 0.4,
+        "kernel_ms": 3.31,
+        "probed_ms": 3.3232,
+        "parts": 1,
+        "correction_percent": -9.83,
+        "recorded_cta_slow_down_percent": 10.9,
+        "records": 12345,
+        "missing": 0,
+    },
+}
+
+
 def launch(
     tracks: list[Track] | None = None,
     sites: list[SiteRow] | None = None,

@@ -87,3 +87,80 @@ class FakeBackend:
         finally:
             sys.argv = old
         return 0
+
+
+class FakeGpu:
+    """Its scripts find a function `launch` that hands on the next one of `launches`; an exception instead of a trace's
+    successor is raised after it was recorded.
+
+    Args:
+        obstacle: Why there is none.
+        launches: What is recorded.
+        stuck: Whether an exception leaves the GPU unusable.
+    """
+
+    def __init__(
+        self,
+        obstacle: str | None = None,
+        launches: Sequence[tuple[LaunchTrace, BaseException | None]] = (),
+        *,
+        stuck: bool = False,
+    ) -> None:
+        self._obstacle = obstacle
+        self.launches = launches
+        self.breaks = stuck
+        self.options: Any = None
+        self.chosen: dict[str, Any] = {}
+        self.recorder = FakeGpuRecorder(self)
+
+    def obstacle(self) -> str | None:
+        return self._obstacle
+
+    def device(self) -> Device:
+        return load_device("h100")
+
+    def make_recorder(self, options: Any, **chosen: Any) -> FakeGpuRecorder:
+        self.options, self.chosen = options, chosen
+        return self.recorder
+
+    def run_script(
+        self, target: Path | str, argv: Sequence[str], handler: Any, log: LaunchLog, *, first_config: bool
+    ) -> int:
+        self.chosen["first_config"] = first_config
+        launches = iter(self.launches)
+
+        def launch() -> None:
+            made, error = next(launches)
+            log.executed[made.kernel] = log.executed.get(made.kernel, 0) + 1
+            assert handler.expects(made.kernel)
+            handler.handle((made, error))
+
+        old = sys.argv
+        sys.argv = [str(target), *argv]
+        try:
+            runpy.run_path(str(target), {"launch": launch}, "__main__")
+        finally:
+            sys.argv = old
+        return 0
+
+
+class FakeGpuRecorder:
+    def __init__(self, gpu: FakeGpu) -> None:
+        self._gpu = gpu
+        self.device = load_device("h200")
+        self.stuck = False
+        self.trace = Trace()
+        self.recordings: list[Any] = []
+
+    def expects(self, kernel: str) -> bool:
+        return True
+
+    def pass_over(self, kernel: str) -> None:
+        raise AssertionError
+
+    def handle(self, call: Any) -> None:
+        made, error = call
+        self.trace.launches.append(made)
+        if error is not None:
+            self.stuck = self._gpu.breaks
+            raise error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from analysis.synthetic_traces import hung, launch, pipeline
-from commands.fake_backend import FakeBackend
+from commands.fake_backend import FakeBackend, FakeGpu
 
 from tlxviz._errors import ExitCode, TlxvizError
 from tlxviz.commands import main
@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(backend: FakeBackend, *words: str) -> int:
-    return main(["run", *words], commands=[RunCommand(backend)])
+    return main(["run", *words], commands=[RunCommand(backend, FakeGpu("this machine has none"))])
 
 
 def test_a_trace_and_a_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

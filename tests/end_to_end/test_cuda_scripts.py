@@ -25,7 +25,7 @@ def stdout(folder: Path, *command: object) -> str:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_with_no_gpu(tmp_path: Path, name: str) -> None:
-    printed = stdout(tmp_path, ROOT / "cli.py", "run", "-q", SCRIPTS / f"{name}.py")
+    printed = stdout(tmp_path, ROOT / "cli.py", "run", "--device", "sim:h200", "-q", SCRIPTS / f"{name}.py")
     expected = (SCRIPTS / f"{name}.txt").read_text(encoding="utf-8")
     assert printed[: len(expected)] == expected
     report = printed[len(expected) :].lstrip()

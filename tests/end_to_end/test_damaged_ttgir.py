@@ -57,7 +57,9 @@ def test_damaged_ttgir_is_one_message(
 
     monkeypatch.chdir(tmp_path)
 
-    status = main(["run", str(KERNELS / "plain_gemm.py")], commands=[RunCommand(Damaging(damage))])
+    status = main(
+        ["run", "--device", "sim:h200", str(KERNELS / "plain_gemm.py")], commands=[RunCommand(Damaging(damage))]
+    )
 
     errors = capsys.readouterr().err
     assert status == code, errors

@@ -39,7 +39,7 @@ def test_outputs_agree_with_torch(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    status = main(["run", str(script), *arguments.split()])
+    status = main(["run", "--device", "sim:h200", str(script), *arguments.split()])
 
     printed = capsys.readouterr()
     assert status == 0, printed.err
@@ -54,4 +54,6 @@ def test_larger_products_agree_with_torch(
     monkeypatch.chdir(tmp_path)
     m, n, k = map(str, values)
     for kernel in ("hopper_gemm_ws.py", "plain_gemm.py"):
-        assert main(["run", str(KERNELS / kernel), "--m", m, "--n", n, "--k", k]) == 0, capsys.readouterr().err
+        assert main(["run", "--device", "sim:h200", str(KERNELS / kernel), "--m", m, "--n", n, "--k", k]) == 0, (
+            capsys.readouterr().err
+        )

@@ -20,8 +20,11 @@ KERNELS = ROOT / "kernels"
 
 
 def tlxviz(folder: Path, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the program: with a simulated device, also where there is a GPU."""
+    verb, *others = map(str, arguments)
+    device = ["--device", "sim:h200"] if verb == "run" else []
     return subprocess.run(
-        [sys.executable, str(ROOT / "cli.py"), *map(str, arguments)],
+        [sys.executable, str(ROOT / "cli.py"), verb, *device, *others],
         cwd=folder,
         env=os.environ | {"COLUMNS": "80"} | environment,
         capture_output=True,
@@ -172,7 +175,16 @@ def test_every_launch_is_executed_and_the_first_of_each_kernel_recorded(tmp_path
 
 
 def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
-    command = [sys.executable, str(ROOT / "cli.py"), "run", "--launch", "1", str(SCRIPTS / "long.py")]
+    command = [
+        sys.executable,
+        str(ROOT / "cli.py"),
+        "run",
+        "--device",
+        "sim:h200",
+        "--launch",
+        "1",
+        str(SCRIPTS / "long.py"),
+    ]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "launching\n"

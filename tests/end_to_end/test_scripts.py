@@ -32,7 +32,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     monkeypatch.chdir(tmp_path)
 
     def run_here(*arguments: object) -> Ran:
-        status = main(["run", *map(str, arguments)])
+        status = main(["run", "--device", "sim:h200", *map(str, arguments)])
         printed = capsys.readouterr()
         return status, printed.out, printed.err
 
@@ -43,7 +43,7 @@ def tlxviz(folder: Path, *arguments: object, **environment: str) -> subprocess.C
     # What this pytest was told is not for those that the program runs.
     outer = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(
-        [sys.executable, str(ROOT / "cli.py"), "run", *map(str, arguments)],
+        [sys.executable, str(ROOT / "cli.py"), "run", "--device", "sim:h200", *map(str, arguments)],
         cwd=folder,
         env=outer | {"COLUMNS": "80", "PYTHONDONTWRITEBYTECODE": "1"} | environment,
         capture_output=True,

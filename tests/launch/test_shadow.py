@@ -48,7 +48,10 @@ def beside(write: Writer, device: Device) -> Callable[[Watcher, str], None]:
 
     def run(watcher: Watcher, body: str) -> None:
         vars(builtins)["watcher"] = watcher
-        prelude = "from tlxviz.launch.patching import Scope\nfrom tlxviz.launch.kernels.shadow import Shadow\nfrom tlxviz.launch.kernels.watch import Watch\n"
+        prelude = "".join(
+            f"from tlxviz.launch.{module} import {name}\n"
+            for module, name in (("patching", "Scope"), ("kernels.shadow", "Shadow"), ("kernels.watch", "Watch"))
+        )
         try:
             assert run_script(write(prelude + body), [], device, gpu) == 0
         finally:

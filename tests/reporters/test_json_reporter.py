@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from analysis.synthetic_traces import hung, launch, pipeline
+from analysis.synthetic_traces import MEASURED, hung, launch, pipeline
 
 from tlxviz.analysis.summary import summarise
 from tlxviz.reporters.json import VERSION, JsonReporter
@@ -46,7 +46,7 @@ def test_every_field_is_documented() -> None:
             *(fields(each) for key, each in value.items() if key not in ("config", "waits_by_kind"))
         )
 
-    document = report(pipeline(), hung())
+    document = report(pipeline(provenance=MEASURED), hung())
     for each in document["launches"]:
         for group in each["groups"]:
             group["shares"]["waits"] = None

@@ -3,9 +3,10 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from analysis.synthetic_traces import hung, launch, pipeline
+from analysis.synthetic_traces import MEASURED, hung, launch, pipeline
 
 from tlxviz.analysis.summary import Summary, summarise
 from tlxviz.reporters.text import TextReporter
@@ -89,3 +90,33 @@ def test_ascii_shapes_where_the_stream_has_no_others() -> None:
     stream.seek(0)
     text = stream.read()
     assert "# busy  + issue  . wait" in text
+
+
+def test_what_measuring_cost() -> None:
+    text = rendered(summarise(pipeline(provenance=MEASURED)))
+    assert text.startswith("pipeline on NVIDIA H200 SXM, measured\n")
+    assert " MHz" in text.splitlines()[1]
+    says = "timestamps slow the kernel down by 0.4% (3.31 to 3.323 ms), traced CTAs by 10.9%; corrected by -9.8%"
+    assert says in " ".join(text.split())
+    assert "missing" not in text
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        ({"correction_percent": 0.0}, "traced CTAs by 10.9%; not corrected"),
+        ({"parts": 2}, "corrected by -9.8%; in 2 parts"),
+        ({"missing": 7}, "7 records missing beside 12,345: the trace does not hold all that the traced CTAs did"),
+        ({"slow_down_percent": None}, "what the timestamps cost is not known"),
+    ],
+)
+def test_how_a_launch_was_measured(facts: dict[str, object], says: str) -> None:
+    probe: Any = {**MEASURED["probe"], **facts}
+    made = pipeline(provenance={"recorder": "measured", "probe": probe}, complete=not probe["missing"])
+    text = " ".join(rendered(summarise(made)).split())
+    assert says in text
+    assert "interrupted" not in text
+
+
+def test_a_measured_launch_of_an_unknown_recorder() -> None:
+    assert "not known" in rendered(summarise(pipeline(provenance={"recorder": "measured"})))

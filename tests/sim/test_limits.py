@@ -213,7 +213,7 @@ large[(1,)](torch.zeros(64, 64, dtype=torch.float16, device="cuda"))
 def test_what_the_command_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.chdir(tmp_path)
     Path("large.py").write_text(dedent(SCRIPT))
-    assert main(["run", "large.py"]) == ExitCode.CANNOT_RUN
+    assert main(["run", "--device", "sim:h200", "large.py"]) == ExitCode.CANNOT_RUN
     said = capsys.readouterr().err
     assert said.startswith("tlxviz: error: kernel large needs ")
     assert said.count("\n") == 1

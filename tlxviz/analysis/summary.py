@@ -9,6 +9,7 @@ from typing import Any
 from tlxviz.analysis.groups import warp_groups
 from tlxviz.analysis.hang import Hang, hang_of
 from tlxviz.analysis.occupation import occupation
+from tlxviz.analysis.probing import Probing, probing
 from tlxviz.analysis.ranges import Range, RangesAmiss, ranges, ranges_amiss
 from tlxviz.analysis.shares import GroupShares, group_shares
 from tlxviz.analysis.strip import Strip, steady_strip
@@ -27,6 +28,8 @@ class Summary:
     """The device's title, `NVIDIA H200 SXM`."""
     recorder: str
     """`simulated` or `measured`."""
+    probing: Probing | None
+    """What measuring cost; None for a simulated launch."""
     clock_mhz: float
     cycles: int
     """SM cycles of the whole launch; up to the hang or the interruption where it never ended."""
@@ -35,7 +38,7 @@ class Summary:
     tflops: float | None
     """TFLOP/s; None where the operations are not known or the launch did not end."""
     complete: bool
-    """False when recording was interrupted."""
+    """False when recording was interrupted, or records are missing."""
     coverage: Coverage
     groups: tuple[GroupShares, ...]
     waits: tuple[Wait, ...]
@@ -65,6 +68,7 @@ def summarise(launch: LaunchTrace, *, strip_columns: int = 60, worst: int = 5) -
         config=launch.arguments,
         device=str(launch.device.get("title") or launch.device.get("name") or "an unknown device"),
         recorder=str(launch.provenance.get("recorder", "recorded")),
+        probing=probing(launch),
         clock_mhz=launch.clock_mhz,
         cycles=launch.cycles,
         time_ns=time_ns,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tlxviz._errors import TlxvizError, UsageError
@@ -84,18 +84,67 @@ def _numbers(text: str) -> tuple[int, ...] | None:
     return tuple(sorted(chosen))
 
 
-def simulated_device(choice: str, known: Sequence[str]) -> str:
-    """Name of the device to simulate for a `--device` choice."""
+def parse_iterations(text: str) -> tuple[int, int]:
+    """Iterations of `4:8` (4 to 7)."""
+    first, colon, last = text.partition(":")
+    if not (colon and first.isdecimal() and last.isdecimal() and int(first) < int(last)):
+        raise argparse.ArgumentTypeError(f"{text!r} names no iterations: write 4:8 for 4 to 7")
+    return int(first), int(last)
+
+
+def parse_count(text: str) -> int:
+    """A number from 1 on."""
+    if not text.isdecimal() or not 0 < int(text) <= _MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
+
+
+def parse_seconds(text: str) -> float:
+    """A time above 0."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
+    return seconds
+
+
+class OnGpu(argparse.Action):
+    """An option that only recordings on a GPU have: its value, and that it was given."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, values)
+        given: tuple[str, ...] = getattr(namespace, "on_gpu", ())
+        namespace.on_gpu = (*given, option_string or self.dest)
+
+
+def simulated_device(choice: str, known: Sequence[str], obstacle: Callable[[], str | None]) -> str | None:
+    """Name of the device to simulate for a `--device` choice; None for the machine's own GPU.
+
+    Args:
+        choice: `auto`, `cuda` or `sim:` and a name.
+        known: Names of devices.
+        obstacle: Says why no kernel can run on the machine's own GPU; None if they can.
+    """
     if choice == "auto":
-        return DEFAULT_DEVICE
+        return DEFAULT_DEVICE if obstacle() else None
     if choice == "cuda":
+        reason = obstacle()
+        if reason is None:
+            return None
         raise TlxvizError(
-            "recording on a GPU (--device cuda) is not supported yet. "
-            f"Simulate one: --device {' or '.join(f'sim:{name}' for name in known)}."
+            f"cannot record on a GPU: {reason}. "
+            f"To simulate one: --device {' or '.join(f'sim:{name}' for name in known)}."
         )
     kind, _, name = choice.partition(":")
     if kind != "sim" or name not in known:
-        raise UsageError(
-            f"there is no device {choice!r}. Devices: {', '.join(['auto', *(f'sim:{name}' for name in known)])}."
-        )
+        names = ", ".join(["auto", "cuda", *(f"sim:{name}" for name in known)])
+        raise UsageError(f"there is no device {choice!r}. Devices: {names}.")
     return name

@@ -19,12 +19,26 @@ _BETWEEN = 0.1
 
 
 class LaunchProgress:
-    """Draws CTAs done and time left of the launch being simulated; call it with (kernel, done, total).
+    """Draws what is done, and the time left, of the launch being recorded; call it with (kernel, done, total).
 
     It draws nothing where stderr is no terminal, and has left the screen whenever the script itself runs.
+
+    Args:
+        shown: Whether it draws at all.
+        clock: Seconds.
+        doing: What is done to the kernel.
+        units: What is counted.
     """
 
-    def __init__(self, *, shown: bool = True, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        *,
+        shown: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+        doing: str = "simulating",
+        units: str = "CTAs",
+    ) -> None:
+        self._words = doing, units
         stream = streams.stderr()
         self._shown = shown and stream is not None and stream.isatty()
         self._clock = clock
@@ -61,24 +75,24 @@ class LaunchProgress:
 
     def _draw(self, kernel: str, done: int, total: int, elapsed: float) -> None:
         if self._bar is None:
-            self._bar = _start(kernel, total)
+            self._bar = _start(kernel, total, *self._words)
         progress, task = self._bar
         left = f"{elapsed / done * (total - done):.0f} s left" if done else ""
         progress.update(task, completed=done, total=total, left=left)
         progress.refresh()
 
 
-def _start(kernel: str, total: int) -> tuple[Progress, TaskID]:
+def _start(kernel: str, total: int, doing: str, units: str) -> tuple[Progress, TaskID]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     # The kernel's own prints go to stdout as they are, so nothing may be redirected, and the simulation keeps its core:
     # no thread draws.
     progress = Progress(
-        TextColumn("simulating {task.description}"),
+        TextColumn(doing + " {task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("CTAs  {task.fields[left]}"),
+        TextColumn(units + "  {task.fields[left]}"),
         console=Console(file=streams.stderr(), stderr=True, markup=False, highlight=False),
         transient=True,
         auto_refresh=False,

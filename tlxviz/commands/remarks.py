@@ -53,7 +53,16 @@ def remarks(
         for name, count in log.empty.items()
         if kernels(name)
     ]
-    spilled = {launch.kernel: launch.metadata.get("spilled_bytes", 0) for launch in launches}
+    lines += [
+        f"kernel {name} was launched {_times(count)} while a CUDA graph was captured; replays are not recorded on a GPU"
+        for name, count in log.captured.items()
+        if kernels(name)
+    ]
+    spilled = {
+        launch.kernel: launch.metadata.get("spilled_bytes", 0)
+        for launch in launches
+        if launch.provenance.get("recorder") != "measured"
+    }
     lines += [
         f"kernel {name} spills {count:,} bytes a thread of its registers, which the simulated time leaves out"
         for name, count in spilled.items()

@@ -5,22 +5,26 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import traceback
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tlxviz._errors import ExitCode, TlxvizError, UsageError
 from tlxviz.commands import streams
-from tlxviz.commands.backend import Backend, SimulatorBackend
+from tlxviz.commands.backend import Backend, Gpu, OwnGpu, SimulatorBackend
 from tlxviz.commands.base import named
 from tlxviz.commands.choices import parse_ctas, parse_launches, simulated_device
 from tlxviz.commands.interrupts import Terminated, importing, terminations
 from tlxviz.commands.output import SUFFIX, Output, check_script
 from tlxviz.commands.progress import LaunchProgress
 from tlxviz.commands.remarks import nothing_recorded, remarks
+from tlxviz.commands.ways import Measurement, Simulation, Way, add_gpu_arguments
 from tlxviz.embedded.kernel_filter import KernelFilter
 from tlxviz.embedded.record import hosting
 
 if TYPE_CHECKING:
+    from tlxviz.launch.model import LaunchLog
     from tlxviz.trace.model import Trace
 
 
@@ -33,15 +37,20 @@ class RunCommand:
     name = "run"
     summary = "run a script and record its kernels"
 
-    def __init__(self, backend: Backend | None = None) -> None:
+    def __init__(self, backend: Backend | None = None, gpu: OwnGpu | None = None) -> None:
         self._backend: Backend = backend or SimulatorBackend()
+        self._gpu: OwnGpu = gpu or Gpu()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = (
             f"{parser.prog} [options] script.py [args ...]\n       {parser.prog} [options] -m module [args ...]"
         )
         add = parser.add_argument
-        add("--device", default="auto", help="auto (the default: sim:h200), sim:h100, sim:h200, cuda")
+        add(
+            "--device",
+            default="auto",
+            help="cuda (this machine's GPU), sim:h100, sim:h200; auto (the default): cuda, or sim:h200 without a GPU",
+        )
         add(
             "-o",
             "--output",
@@ -77,42 +86,35 @@ class RunCommand:
         add("--json", action="store_true", help="the summary as one line of JSON (docs/report.md)")
         add("-m", dest="module", action="store_true", help="run a module, as python -m does")
         add("script", metavar="script.py", type=named, help="the script, or with -m the module, to run")
+        add_gpu_arguments(parser)
         add("arguments", metavar="args", nargs=argparse.REMAINDER, help="its arguments").required = False
 
     def run(self, arguments: argparse.Namespace) -> int:
-        backend = self._backend
-        name = simulated_device(arguments.device, backend.known_devices())
+        way = self._way(arguments)
         target = _module(arguments.script) if arguments.module else check_script(Path(arguments.script))
         stem = target.rpartition(".")[2] if isinstance(target, str) else target.stem
         output = Output.choose(arguments.output, stem, force=arguments.force)
-        device = backend.load_device(name)
-        kernels = KernelFilter(tuple(arguments.kernel))
 
         from tlxviz.launch.model import LaunchLog
 
         log = LaunchLog()
         status, stopped = 0, None
         process = os.getpid()
-        with LaunchProgress(shown=not arguments.quiet) as progress:
+        with LaunchProgress(shown=not arguments.quiet, doing=way.doing, units=way.units) as progress:
             with importing():
-                recorder = backend.make_recorder(
-                    device,
-                    kernels=kernels,
-                    launches=arguments.launch.numbers,
-                    ctas=arguments.ctas,
-                    values=arguments.values == "on",
-                    progress=progress,
-                )
+                session = way.begin(progress)
+
+            def end(error: BaseException) -> None:
+                progress.close()
+                streams.flush()
+                code = 1
+                if os.getpid() == process:
+                    code = _reported(_Run(session.trace, log, 0, error), output, arguments)
+                streams.end_process(code, int(ExitCode.CANNOT_RUN))
+
             try:
-                with hosting(recorder), terminations():
-                    status = backend.run_script(
-                        target,
-                        arguments.arguments,
-                        device,
-                        recorder.execute,
-                        log,
-                        first_config=arguments.first_config,
-                    )
+                with hosting(session), terminations():
+                    status = session.run(target, log, end)
             except BaseException as error:  # also for a fault of ours, what was recorded is kept
                 stopped = error
         streams.flush()
@@ -120,27 +122,60 @@ class RunCommand:
             if stopped is not None:
                 raise stopped
             return status
-        trace = recorder.trace
-        if not arguments.quiet:
-            off = arguments.values == "off"
-            for line in remarks(log, trace.launches, kernels, arguments.launch, arguments.ctas, values_off=off):
-                streams.note(line)
-        if trace.launches:
-            _keep(trace, output, arguments)
-        if isinstance(stopped, KeyboardInterrupt):
-            kept = "what was recorded until then is kept" if trace.launches else "nothing was recorded"
-            terminated = isinstance(stopped, Terminated)
-            streams.fail(f"{'terminated' if terminated else 'interrupted'}; {kept}")
-            return stopped.exit_code if terminated else int(ExitCode.INTERRUPTED)
-        if stopped is not None:
-            raise stopped
-        if any(launch.hang is not None for launch in trace.launches):
-            return int(ExitCode.FINDINGS)
-        if not trace.launches and not status:
-            why = nothing_recorded(arguments.script, log, kernels, arguments.launch)
-            if why is not None:
-                raise UsageError(why)
-        return status
+        return _conclude(_Run(session.trace, log, status, stopped), output, arguments)
+
+    def _way(self, arguments: argparse.Namespace) -> Way:
+        name = simulated_device(arguments.device, self._backend.known_devices(), self._gpu.obstacle)
+        return Measurement(self._gpu, arguments) if name is None else Simulation(self._backend, name, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What became of a script."""
+
+    trace: Trace
+    log: LaunchLog
+    status: int
+    stopped: BaseException | None
+    """What ended it before its own end."""
+
+
+def _conclude(run: _Run, output: Output, arguments: argparse.Namespace) -> int:
+    """Keep the trace, say what there is to say, and return the exit status, or raise what stopped the script."""
+    trace, log, stopped = run.trace, run.log, run.stopped
+    kernels = KernelFilter(tuple(arguments.kernel))
+    if not arguments.quiet:
+        off = arguments.values == "off"
+        for line in remarks(log, trace.launches, kernels, arguments.launch, arguments.ctas, values_off=off):
+            streams.note(line)
+    if trace.launches:
+        _keep(trace, output, arguments)
+    if isinstance(stopped, KeyboardInterrupt):
+        kept = "what was recorded until then is kept" if trace.launches else "nothing was recorded"
+        terminated = isinstance(stopped, Terminated)
+        streams.fail(f"{'terminated' if terminated else 'interrupted'}; {kept}")
+        return stopped.exit_code if terminated else int(ExitCode.INTERRUPTED)
+    if stopped is not None:
+        raise stopped
+    if any(launch.hang is not None for launch in trace.launches):
+        return int(ExitCode.FINDINGS)
+    if not trace.launches and not run.status:
+        why = nothing_recorded(arguments.script, log, kernels, arguments.launch)
+        if why is not None:
+            raise UsageError(why)
+    return run.status
+
+
+def _reported(run: _Run, output: Output, arguments: argparse.Namespace) -> int:
+    """The same where the process ends with it, so that nobody is left to report an error."""
+    try:
+        return _conclude(run, output, arguments)
+    except TlxvizError as error:
+        streams.fail(str(error))
+        return int(error.exit_code)
+    except BaseException as error:  # a fault of ours
+        streams.note("".join(traceback.format_exception(error)).rstrip())
+        return 1
 
 
 def _module(name: str) -> str:

@@ -175,6 +175,16 @@ def finish(status: int, otherwise: int) -> int:
     return status or otherwise
 
 
+def end_process(status: int, otherwise: int) -> None:
+    """End at once, with what was written: no other thread, handler of an exit or destructor runs any more."""
+    status = finish(status, otherwise)
+    for stream in (sys.stderr, _current().err.stream):
+        with suppress(Exception):
+            if stream is not None:
+                stream.flush()
+    os._exit(status)
+
+
 def _current() -> _Streams:
     return _opened[-1] if _opened else _Streams()
 

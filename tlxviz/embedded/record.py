@@ -44,7 +44,8 @@ class _Source(Enum):
 class Host(Protocol):
     """Who executes launches, and keeps what recordings ask for."""
 
-    recordings: list[Recording]
+    @property
+    def recordings(self) -> list[Recording]: ...
 
 
 class NothingRecorded(UserWarning):

@@ -92,14 +92,14 @@ class LaunchLog:
     """Kernel to how many launches were handed on."""
     empty: dict[str, int] = field(default_factory=dict[str, int])
     """Kernel to how many launches had an empty grid, so that nothing ran."""
-    captured: dict[str, int] = field(default_factory=dict[str, int])
-    """Kernel to how many launches a real GPU put into a CUDA graph, whose replays nobody sees."""
     tuned: dict[str, Tuning] = field(default_factory=dict[str, Tuning])
     """Of each autotuned kernel that has a choice."""
     estimated: bool = False
     """Whether operators of torch were given a time, which is an estimate."""
     plots_need: tuple[str, ...] = ()
     """Packages for want of which a report was not plotted."""
+    captured: dict[str, int] = field(default_factory=dict[str, int])
+    """Kernel to how many launches a real GPU put into a CUDA graph, whose replays nobody sees."""
 
     def names(self) -> list[str]:
         return list(self.executed | self.empty | self.captured)

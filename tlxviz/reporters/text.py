@@ -9,6 +9,7 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
+from tlxviz.analysis.probing import Probing
 from tlxviz.analysis.ranges import Range, RangesAmiss
 from tlxviz.analysis.shares import GroupShares, Shares
 from tlxviz.analysis.summary import Summary
@@ -93,7 +94,7 @@ def _say_head(console: Console, summary: Summary) -> None:
     say(console, Text.assemble((summary.kernel, HEADING), f" on {summary.device}, {summary.recorder}"))
     if summary.hang is not None:
         cost = f"{whole(summary.cycles)} cycles until it hung"
-    elif not summary.complete:
+    elif not summary.complete and not (summary.probing and summary.probing.missing):
         cost = f"{whole(summary.cycles)} cycles until recording was interrupted; all figures are of this part"
     else:
         cost = f"{whole(summary.cycles)} cycles"
@@ -103,8 +104,28 @@ def _say_head(console: Console, summary: Summary) -> None:
             cost += f", {summary.tflops:.4g} TFLOP/s"
     say(console, cost, style=HEADING)
     say(console, _extent(summary))
+    if summary.probing is not None:
+        _say_probing(console, summary.probing)
     if summary.config:
         say(console, "  ".join(f"{name}={value}" for name, value in summary.config.items()), style=SIDE)
+
+
+def _say_probing(console: Console, probing: Probing) -> None:
+    if probing.slow_down is None:
+        say(console, "what the timestamps cost is not known", style=SIDE)
+    else:
+        cost = f"timestamps slow the kernel down by {percent(probing.slow_down)}"
+        if probing.kernel_ms is not None and probing.probed_ms is not None:
+            cost += f" ({probing.kernel_ms:.4g} to {probing.probed_ms:.4g} ms)"
+        if probing.recorded_cta_slow_down is not None:
+            cost += f", traced CTAs by {percent(probing.recorded_cta_slow_down)}"
+            cost += f"; corrected by {percent(probing.correction)}" if probing.correction else "; not corrected"
+        if probing.parts > 1:
+            cost += f"; in {probing.parts} parts"
+        say(console, cost, style=SIDE)
+    if probing.missing:
+        lost = f"{plural(probing.missing, 'record')} missing beside {whole(probing.records)}"
+        say(console, f"{lost}: the trace does not hold all that the traced CTAs did")
 
 
 def _extent(summary: Summary) -> str:
