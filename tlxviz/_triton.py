@@ -498,9 +498,10 @@ def profile_scratch(address: int) -> Generator[None]:
         def data_ptr(self) -> int:
             return address
 
-    before = _allocation._profile_allocator.get()
-    _allocation._profile_allocator.set(lambda size, alignment, stream: Scratch())
+    held: Any = _allocation._profile_allocator  # pyright: ignore[reportPrivateUsage] # only the setter is public
+    before = held.get()
+    held.set(lambda size, alignment, stream: Scratch())
     try:
         yield
     finally:
-        _allocation._profile_allocator.set(before)
+        held.set(before)

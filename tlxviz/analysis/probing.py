@@ -35,7 +35,7 @@ def probing(launch: LaunchTrace) -> Probing | None:
     if launch.provenance.get("recorder") != "measured":
         return None
     found: object = launch.provenance.get("probe")
-    said = cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
+    said: Mapping[str, object] = cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
 
     def number(name: str) -> float | None:
         value = said.get(name)

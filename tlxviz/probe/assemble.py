@@ -26,7 +26,6 @@ from tlxviz.sim.rows import BEGIN, CODE, END, RELEASED_BY, RELEASED_RANK
 from tlxviz.trace.build import empty_events
 from tlxviz.trace.model import Events, Track, TrackKind
 
-
 Table = NDArray[np.int64]
 
 
@@ -175,8 +174,8 @@ class Assembler:
         found = self._said(others[0]) if others else "something else"
         return RecordMismatch(
             f"kernel {self.program.name}, {name} of CTA {cta.cta}: record {difference.position} of {len(joined)} was "
-            f"made at {found}, and its replay expects {expected}. What it did depends on something that a replay cannot "
-            "know, such as which CTA comes first, or it went 2^24 cycles without passing a point"
+            f"made at {found}, and its replay expects {expected}. What it did depends on something that a replay "
+            "cannot know, such as which CTA comes first, or it went 2^24 cycles without passing a point"
         )
 
     def _said(self, point: Point) -> str:

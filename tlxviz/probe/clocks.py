@@ -35,8 +35,8 @@ def common_clock(headers: NDArray[np.void]) -> CommonClock:
     """Aligns the SMs by what the CTAs of a launch noted at their start and end (`buffer.HEADER`).
 
     SMs of a group share a counter, and the groups' counters differ by constants. Both clock and global timer were read
-    at each start, of those that have started: an SM's constant is what its first reading says, which comes early in a launch, when all count alike;
-    within a group it is the median.
+    at each start: an SM's constant is what its first reading says, which comes early in a launch, when all count alike;
+    within a group it is the median. CTAs that have not started, or not ended, do not count.
     """
     headers = headers[headers["start_ns"] > 0]
     if not len(headers):

@@ -1,4 +1,4 @@
-"""Undoes the slow-down of recorded CTAs: each is given the length that it has in a launch in which nothing is recorded."""
+"""Undoes the slow-down of recorded CTAs: each is given the length that it has where nothing is recorded."""
 
 from __future__ import annotations
 

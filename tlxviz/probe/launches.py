@@ -45,19 +45,31 @@ class TooLong(Exception):
     """A launch has not ended in time."""
 
 
-def finish(launch: Launch, seconds: float) -> object:
-    """Launches, and waits for the end.
+class Watchdog:
+    """Waits for launches, but not for ever."""
 
-    Raises:
-        TooLong: there was none within `seconds`.
-    """
-    torch.cuda.current_stream().synchronize()
-    made = launch()
-    end = torch.cuda.Event()
-    end.record()
-    if not wait_for(end, seconds):
-        raise TooLong
-    return made
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._pending: torch.cuda.Event | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the last launch has not ended."""
+        return self._pending is not None and not self._pending.query()
+
+    def finish(self, launch: Launch) -> object:
+        """Launches, and waits for the end.
+
+        Raises:
+            TooLong: there was none in time.
+        """
+        torch.cuda.current_stream().synchronize()
+        made = launch()
+        self._pending = torch.cuda.Event()
+        self._pending.record()
+        if not wait_for(self._pending, self.seconds):
+            raise TooLong
+        return made
 
 
 def median_ms(launches: Sequence[Launch], before: Callable[[], None], rounds: int) -> list[float]:

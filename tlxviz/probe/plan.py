@@ -38,6 +38,10 @@ _GROUPS: dict[str, frozenset[SiteKind]] = {
 }
 
 
+_ALWAYS = frozenset({SiteKind.RANGE_BEGIN, SiteKind.RANGE_END})
+"""What somebody wrote into a kernel to see it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Which sites are probed: `--probes`."""
@@ -67,7 +71,7 @@ class Choice:
 
     def sites(self, program: Program) -> frozenset[int]:
         """Numbers of the chosen sites."""
-        kinds = frozenset[SiteKind]().union(*(_GROUPS[name] for name in self.groups))
+        kinds = _ALWAYS.union(*(_GROUPS[name] for name in self.groups))
         return frozenset(site.index for site in program.sites if site.kind in kinds or site.index in self.numbers)
 
 

@@ -36,11 +36,11 @@ from tlxviz.probe.buffer import (
 _MARKER = re.compile(r"// tlxviz probe (\d+) %r\d+")
 _ENTRY = re.compile(r"\.visible \.entry ([\w$]+)\(")
 _BRACE = re.compile(r"[{}]|//[^\n]*")
-_LABEL = re.compile(r"\$L__BB(\d+)_(\d+)")
+_LABEL = re.compile(r"\$L_(?=\w)")
 _DEBUG_LABEL = re.compile(r"^\$L__(?:tmp|func_begin|func_end)\d+:[^\n]*\n", re.MULTILINE)
 _LINE_INFO = re.compile(r"^\s*\.loc[^\n]*\n", re.MULTILINE)
-_TARGET = re.compile(r"\$L__\w+:")
-_BRANCH = re.compile(r"\b(?:bra(?:\.uni)?\s+\$L__|brx\.|call\b|ret;)")
+_TARGET = re.compile(r"\$L_\w+:")
+_BRANCH = re.compile(r"\b(?:bra(?:\.uni)?\s+\$L_|brx\.|call\b|ret;)")
 _FUNCTION = re.compile(
     r"^\.func\s+(?P<returned>\([^)]*\)\s*)?(?P<name>[\w$]+)\(\n(?P<parameters>[^)]*)\)[^\n]*\n(?:[^{}\n;]*\n)*?\{\n",
     re.MULTILINE,
@@ -95,12 +95,12 @@ def add_timestamps(ptx: str, selection: Selection) -> str:
         start = kernel.before.index(".visible .entry")
         before = f"{kernel.before[:start]}{functions.prototypes}{kernel.before[start:]}"
     after = f"}}\n{functions.copies}{_MARKER.sub('//', kernel.after[1:])}"
-    return "".join((before, _REGISTERS, kernel.declarations, body, after))
+    return f"{before}{_REGISTERS}{kernel.declarations}{body}{after}"
 
 
 def _copied(body: str) -> str:
     """A second copy of a body, without what can be there only once."""
-    return _LABEL.sub(r"$L__TLXVIZ\1_\2", _LINE_INFO.sub("", _DEBUG_LABEL.sub("", body)))
+    return _LABEL.sub("$L_tlxviz_", _LINE_INFO.sub("", _DEBUG_LABEL.sub("", body)))
 
 
 class _Functions:
@@ -117,25 +117,33 @@ class _Functions:
     def __init__(self, text: str, points: Collection[int]) -> None:
         found: dict[str, tuple[str, str, str]] = {}
         for head in _FUNCTION.finditer(text):
-            found[head["name"]] = head["returned"] or "", head["parameters"], text[head.end() : _closing(text, head.end())]
+            found[head["name"]] = (
+                head["returned"] or "",
+                head["parameters"],
+                text[head.end() : _closing(text, head.end())],
+            )
         marked = {
             name for name, (_, _, body) in found.items() if any(int(each) in points for each in _MARKER.findall(body))
         }
-        while more := {
-            name for name, (_, _, body) in found.items() if any(f" {each}, (" in body for each in marked)
-        } - marked:
+        while (
+            more := {name for name, (_, _, body) in found.items() if any(f" {each}, (" in body for each in marked)}
+            - marked
+        ):
             marked |= more
         self._names = sorted(marked, key=len, reverse=True)
         heads = {name: self._heading(name, *found[name][:2]) for name in self._names}
         self.prototypes = "".join(f"{heading};\n" for heading in heads.values())
-        self.copies = "".join(f"{heading}{{\n{self._body(name, found[name][2], points)}}}\n" for name, heading in heads.items())
+        self.copies = "".join(
+            f"{heading}{{\n{self._body(name, found[name][2], points)}}}\n" for name, heading in heads.items()
+        )
 
     def _heading(self, name: str, returned: str, parameters: str) -> str:
         own = parameters.rstrip().replace(f"{name}_param_", f"{name}_tlxviz_param_")
         comma = ",\n" if own else ""
         return (
             f".func {returned}{name}_tlxviz(\n{own}{comma}"
-            f"\t.param .b64 {name}_tlxviz_ring,\n\t.param .b32 {name}_tlxviz_end,\n\t.param .b32 {name}_tlxviz_lane\n)\n"
+            f"\t.param .b64 {name}_tlxviz_ring,\n\t.param .b32 {name}_tlxviz_end,\n"
+            f"\t.param .b32 {name}_tlxviz_lane\n)\n"
         )
 
     def _body(self, name: str, body: str, points: Collection[int]) -> str:

@@ -21,7 +21,7 @@ from tlxviz.ir.program import Program
 from tlxviz.probe.assemble import Assembled, Assembler, Part
 from tlxviz.probe.buffer import NO_SM
 from tlxviz.probe.build import ProbingStages, unmarked
-from tlxviz.probe.launches import Restorer, TooLong, finish, median_ms
+from tlxviz.probe.launches import Restorer, TooLong, Watchdog, median_ms
 from tlxviz.probe.memory import Memory
 from tlxviz.probe.options import ProbeOptions
 from tlxviz.probe.plan import Choice, Plan
@@ -43,7 +43,7 @@ _TRIES = 4
 """Launches until CTA 0 comes to the SM that is recorded."""
 _ENOUGH = 0.03
 """Slow-down of a kernel below which a plan is good enough."""
-_PARTS = (2, 6)
+_PARTS = (2,)
 """In how many parts a kernel is recorded that probes slow down by more."""
 _BUDGET_MS = 4000.0
 """GPU time that the repetitions of one recorded launch may take."""
@@ -137,8 +137,8 @@ class ProbingRecorder:
         session = _Session(self, call, plain, asked, first_sm=any(each.ctas is None for each in asking))
         try:
             trace, made = session.record()
-        except GpuHang:
-            self.stuck = True
+        except BaseException:
+            self.stuck = session.watchdog.running
             if session.trace is not None:
                 for each in asking:
                     each.trace.launches.append(session.trace)
@@ -187,6 +187,7 @@ class _Session:
         self._named = self._placement.with_mates(wanted or ([0] if first_sm else []))
         self._first_sm = first_sm and self._placement.size == 1
         self._restorer = Restorer(self._written())
+        self.watchdog = Watchdog(self._options.timeout)
         self.trace: LaunchTrace | None = None
 
     def _written(self) -> list[torch.Tensor]:
@@ -297,7 +298,7 @@ class _Session:
         self._restorer.restore()
         memory.clear()
         try:
-            attempt.kernel = finish(self._probed(build, memory.address(sm=sm, listed=True)), self._options.timeout)
+            attempt.kernel = self.watchdog.finish(self._probed(build, memory.address(sm=sm, listed=True)))
         except TooLong:
             self._explain_hang(attempt, build)
         headers = memory.headers()
@@ -318,7 +319,7 @@ class _Session:
         found: list[NDArray[np.void]] = []
         for _ in range(3):
             self._restorer.restore()
-            finish(self._probed(attempt.builds[0], memory.address(listed=False)), self._options.timeout)
+            self.watchdog.finish(self._probed(attempt.builds[0], memory.address(listed=False)))
             found.append(memory.headers())
         lengths = np.median([headers["end_clock"] - headers["start_clock"] for headers in found], axis=0)
         return lengths.astype(np.int64), found

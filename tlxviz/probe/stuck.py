@@ -116,7 +116,7 @@ def _positions(
         warp = agent.first_thread // 32
         ring = rings[cta.cta, warp]
         first = read.get(warp, 0)
-        places = np.array([place for place, mark in enumerate(agent.marks.tolist()) if mark in active], np.int64)
+        places = np.flatnonzero(np.isin(agent.marks, list(active)))
         passed = max(0, min(len(places), written(ring) - first))
         # earlier runs of this warp are part of the stream, but their times do not matter here
         times = decode(ring[first:], agent.marks[places[:passed]], start).times
