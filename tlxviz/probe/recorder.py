@@ -18,7 +18,7 @@ from tlxviz._version import __version__
 from tlxviz.devices.model import Device
 from tlxviz.ir import load_program, name_from_source
 from tlxviz.ir.program import Program
-from tlxviz.probe.assemble import Assembled, Assembler, Part
+from tlxviz.probe.assemble import Assembled, Assembler, Part, RecordMismatch
 from tlxviz.probe.buffer import NO_SM
 from tlxviz.probe.build import ProbingStages, unmarked
 from tlxviz.probe.launches import Restorer, TooLong, Watchdog, median_ms
@@ -35,7 +35,7 @@ from tlxviz.sim.record import described, tensor_of
 from tlxviz.sim.recording import Recording
 from tlxviz.sim.replay import Replayed, replay
 from tlxviz.trace.build import empty_events
-from tlxviz.trace.model import Events, LaunchTrace, Trace
+from tlxviz.trace.model import Events, LaunchTrace, Trace, Track
 
 _MOST_BYTES = 1 << 30
 """What the rings of a launch may take, and not more than a quarter of the GPU's free memory."""
@@ -373,21 +373,41 @@ class _Session:
             flop=attempt.replayed.flop,
             tracks=made.tracks,
             events=events,
-            provenance={
-                "recorder": "measured",
-                "versions": {"tlxviz": __version__, **self._launch.versions},
-                "options": {
-                    "probes": self._options.probes,
-                    "warps": "all" if self._options.all_warps else "first",
-                    "correction": "on" if self._options.correction else "off",
-                },
-                "probe": self._probe(attempt, made),
-            },
+            provenance=self._provenance(self._probe(attempt, made)),
             statistics=statistics,
             clock_mhz=mhz,
             ttgir=unmarked(attempt.host.ttgir),
             complete=not made.missing,
         )
+
+    def _provenance(self, probe: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "recorder": "measured",
+            "versions": {"tlxviz": __version__, **self._launch.versions},
+            "options": {
+                "probes": self._options.probes,
+                "warps": "all" if self._options.all_warps else "first",
+                "correction": "on" if self._options.correction else "off",
+            },
+            "probe": probe,
+        }
+
+    def _until_then(self, attempt: _Attempt, part: Part) -> tuple[list[Track], Events, float | None]:
+        """What CTAs did that have not ended, and the clock if some have."""
+        started = [
+            cta
+            for cta in attempt.replayed.ctas
+            if cta.cta in self._named and int(part.headers["start_clock"][cta.cta]) != 0
+        ]
+        replayed = replace(attempt.replayed, ctas=tuple(started))
+        assembler = Assembler(
+            attempt.program, attempt.points, attempt.plan, self._device, replayed, self._placement, None
+        )
+        try:
+            made = assembler.assemble([part], ended=False)
+        except RecordMismatch:  # the hang is what has to be said
+            return [], empty_events(), None
+        return made.tracks, self._chosen(attempt.program, made.events), made.clock.mhz if made.clock.cycles else None
 
     def _probe(self, attempt: _Attempt, made: Assembled) -> dict[str, Any]:
         """What the trace says about its own making."""
@@ -441,20 +461,18 @@ class _Session:
             rings,
             self._options.timeout,
         )
+        tracks, events, mhz = self._until_then(attempt, Part(build.number, headers, rings))
         self.trace = described(
             self._launch,
             attempt.program,
             self._device,
             cycles=int(report["cycle"]),
             flop=0,
-            tracks=[],
-            events=empty_events(),
-            provenance={
-                "recorder": "measured",
-                "versions": {"tlxviz": __version__, **self._launch.versions},
-                "options": {},
-            },
-            statistics={"ctas": self._total},
+            tracks=tracks,
+            events=events,
+            provenance=self._provenance({"gpu": torch.cuda.get_device_name()}),
+            statistics={"ctas": self._total, "ctas_traced": len({track.cta for track in tracks})},
+            clock_mhz=mhz,
             ttgir=unmarked(attempt.host.ttgir),
             hang=report,
         )
