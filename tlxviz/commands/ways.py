@@ -90,7 +90,7 @@ def add_gpu_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="A:B",
         type=parse_iterations,
         action=OnGpu,
-        help="keep iterations A to B-1 of outermost loops only",
+        help="keep iterations A to B-1 of innermost loops only",
     )
     group.add_argument(
         "--timeout",

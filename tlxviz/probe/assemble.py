@@ -22,7 +22,22 @@ from tlxviz.sim.placement import Placement
 from tlxviz.sim.ranges import RangesAmiss, close_ranges, runs_with_ranges
 from tlxviz.sim.record import TrackNumbers, engine_tracks, events_of_cluster
 from tlxviz.sim.replay import CtaReplay, Replayed
-from tlxviz.sim.rows import BEGIN, CODE, END, RELEASED_BY, RELEASED_RANK
+from tlxviz.sim.rows import (
+    BARRIER,
+    BEGIN,
+    CODE,
+    COLUMNS,
+    END,
+    HOME,
+    INNER,
+    OUTER,
+    PHASE,
+    RELEASED_BY,
+    RELEASED_RANK,
+    ROUND,
+    RUN,
+    SLOT,
+)
 from tlxviz.trace.build import empty_events
 from tlxviz.trace.model import Events, Track, TrackKind
 
@@ -271,6 +286,32 @@ class Assembler:
         begin, end = min(each.start for each in placed), max(stops)
         engines = engine_tracks(self.program, table, made.tracks, cta.cta, sm, begin, end)
         return replace(TrackNumbers(runs, engines), ranges=ranges, stops=stops)
+
+
+def with_open_waits(cta: CtaReplay) -> CtaReplay:
+    """The CTA with a row for each wait at which its replay stands, as if it had ended at once."""
+    rows: list[list[int]] = []
+    for number, agent in enumerate(cta.agents):
+        wait = agent.blocked
+        if agent.done or wait is None or wait.site < 0:
+            continue
+        row = [-1] * len(COLUMNS)
+        for column, value in (
+            (CODE, wait.site),
+            (BEGIN, wait.since),
+            (END, wait.since),
+            (OUTER, wait.outer),
+            (INNER, wait.inner),
+            (SLOT, wait.slot),
+            (PHASE, wait.phase),
+            (RUN, number),
+            (BARRIER, wait.barrier),
+            (HOME, wait.home),
+            (ROUND, wait.round),
+        ):
+            row[column] = value
+        rows.append(row)
+    return replace(cta, rows=np.concatenate([cta.rows, np.array(rows, np.int64)])) if rows else cta
 
 
 def _seen(tables: Sequence[Table], placed: Sequence[Sequence[Placed]], sites: int) -> list[Table]:

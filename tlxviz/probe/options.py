@@ -16,7 +16,7 @@ class ProbeOptions:
     repeat: int = 5
     """Launches of the kernel with probes, and without, that the medians of their times are of."""
     iterations: tuple[int, int] | None = None
-    """First and last but one of the iterations of outermost loops that are kept; None for all."""
+    """First and last but one of the iterations of innermost loops that are kept; None for all."""
     timeout: float = 20.0
     """Seconds after which a launch counts as hanging."""
     correction: bool = True

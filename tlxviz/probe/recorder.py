@@ -18,7 +18,7 @@ from tlxviz._version import __version__
 from tlxviz.devices.model import Device
 from tlxviz.ir import load_program, name_from_source
 from tlxviz.ir.program import Program
-from tlxviz.probe.assemble import Assembled, Assembler, Part, RecordMismatch
+from tlxviz.probe.assemble import Assembled, Assembler, Part, RecordMismatch, with_open_waits
 from tlxviz.probe.buffer import NO_SM
 from tlxviz.probe.build import ProbingStages, unmarked
 from tlxviz.probe.launches import Restorer, TooLong, Watchdog, median_ms
@@ -399,7 +399,7 @@ class _Session:
             for cta in attempt.replayed.ctas
             if cta.cta in self._named and int(part.headers["start_clock"][cta.cta]) != 0
         ]
-        replayed = replace(attempt.replayed, ctas=tuple(started))
+        replayed = replace(attempt.replayed, ctas=tuple(with_open_waits(cta) for cta in started))
         assembler = Assembler(
             attempt.program, attempt.points, attempt.plan, self._device, replayed, self._placement, None
         )
@@ -439,7 +439,7 @@ class _Session:
         keep = sites[events["site"]]
         if self._options.iterations is not None:
             first, last = self._options.iterations
-            keep &= (events["outer"] >= first) & (events["outer"] < last)
+            keep &= (events["inner"] >= first) & (events["inner"] < last)
         return events if bool(keep.all()) else events.select(keep)
 
     def _explain_hang(self, attempt: _Attempt, build: _Build) -> None:
