@@ -101,10 +101,9 @@ def probed(call: Callable[[], object], plan: Plan, ctas: int, records: int) -> C
 
 
 def with_proton(call: Callable[[], object], buffer: str) -> tuple[Callable[[], object], Any]:
+    import triton.profiler.mode as mode
     from triton.profiler.hooks.instrumentation import InstrumentationHook
     from triton.profiler.mode import Default
-
-    import triton.profiler.mode as mode
 
     kind = mode.buffer_types[buffer]
     settings = Default(

@@ -38,15 +38,15 @@ def capture(name: str, folder: Path) -> None:
         host = attempt.host
         kept.append(
             streams_file.Streams(
-                host.kernel,
-                host.grid,
-                host.parameters,
-                host.ttgir,
-                host.metadata,
-                attempt.plan,
-                attempt.parts,
-                attempt.lengths,
-            )  # fmt: skip
+                kernel=host.kernel,
+                grid=host.grid,
+                parameters=host.parameters,
+                ttgir=host.ttgir,
+                metadata=host.metadata,
+                plan=attempt.plan,
+                parts=attempt.parts,
+                lengths=attempt.lengths,
+            )
         )
         return finished(session, attempt)
 
@@ -56,7 +56,7 @@ def capture(name: str, folder: Path) -> None:
         run_on_gpu(script, arguments, handler)
     finally:
         recorder._Session._finished = finished
-    streams_file.save(name, kept[0], folder)
+    streams_file.save(name, kept[0], folder, text_as="gemm" if name.startswith("gemm") else None)
 
 
 def main() -> None:

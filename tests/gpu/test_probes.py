@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -90,13 +89,13 @@ def test_a_trace_is_as_long_as_the_kernel():
 
 
 @pytest.fixture
-def hanging(tmp_path: Path) -> Iterator[Path]:
+def hanging(tmp_path: Path) -> Path:
     text = (ROOT / "kernels" / "hopper_gemm_ws.py").read_text(encoding="utf-8")
     removed = "                        tlx.barrier_arrive(b_empty[previous])\n"
     assert removed in text
     script = tmp_path / "hanging.py"
     script.write_text(text.replace(removed, ""), encoding="utf-8")
-    yield script
+    return script
 
 
 def test_a_hang_is_explained_and_ends(hanging: Path):

@@ -1,5 +1,5 @@
-"""Runs a tutorial twice, `tutorials_twice.py NAME CASE JSON`: the second time, in which nothing is recorded, has to give
-the same bits."""
+"""Runs a tutorial twice, `tutorials_twice.py NAME CASE JSON`: the second time, which nobody records, has to give the
+same bits."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import triton
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "sim"))
 
-import tutorial_driver  # noqa: E402
+import tutorial_driver
 
 
 def main(name: str, case: str, options: str) -> None:

@@ -40,13 +40,14 @@ class Streams:
     counted: bool = True
 
 
-def save(name: str, streams: Streams, folder: Path = DATA) -> None:
-    """Writes `name.ttgir`, `name.json` and `name.npz`."""
+def save(name: str, streams: Streams, folder: Path = DATA, *, text_as: str | None = None) -> None:
+    """Writes `name.json` and `name.npz`, and the TTGIR, which several may share as `text_as`."""
     folder.mkdir(parents=True, exist_ok=True)
     text = re.sub(r'"/[^"]*/([^"/]+/[^"/]+\.py)"', r'"\1"', streams.ttgir)
-    (folder / f"{name}.ttgir").write_text(text, encoding="utf-8")
+    (folder / f"{text_as or name}.ttgir").write_text(text, encoding="utf-8")
     plan = streams.plan
     described = {
+        "ttgir": text_as or name,
         "kernel": streams.kernel,
         "grid": streams.grid,
         "parameters": [[key, _plain(value)] for key, value in streams.parameters],
@@ -87,7 +88,7 @@ def load(name: str, folder: Path = DATA) -> Streams:
         kernel=described["kernel"],
         grid=tuple(described["grid"]),
         parameters=[(key, _made(value)) for key, value in described["parameters"]],
-        ttgir=(folder / f"{name}.ttgir").read_text(encoding="utf-8"),
+        ttgir=(folder / f"{described['ttgir']}.ttgir").read_text(encoding="utf-8"),
         metadata=described["metadata"],
         plan=Plan(Choice(tuple(plan["groups"])), tuple(plan["ctas"]), plan["all_warps"], plan["parts"]),
         parts=parts,

@@ -19,7 +19,8 @@ def marked(text: str, points: Sequence[Point]) -> str:
     """TTGIR with a marker at each point."""
     lines = text.split("\n")
     for point in reversed(points):
-        lines.insert(point.line - 1, probe_marker(point.number))
+        # a place, since the parser would give it one in its own temporary file
+        lines.insert(point.line - 1, f"{probe_marker(point.number)} loc(unknown)")
     return "\n".join(lines)
 
 

@@ -376,7 +376,6 @@ class _Session:
             provenance=self._provenance(self._probe(attempt, made)),
             statistics=statistics,
             clock_mhz=mhz,
-            ttgir=unmarked(attempt.host.ttgir),
             complete=not made.missing,
         )
 
@@ -473,7 +472,6 @@ class _Session:
             provenance=self._provenance({"gpu": torch.cuda.get_device_name()}),
             statistics={"ctas": self._total, "ctas_traced": len({track.cta for track in tracks})},
             clock_mhz=mhz,
-            ttgir=unmarked(attempt.host.ttgir),
             hang=report,
         )
         raise GpuHang(message, report)
