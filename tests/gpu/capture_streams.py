@@ -13,8 +13,10 @@ import streams_file  # noqa: E402
 
 from tlxviz.devices import load_device  # noqa: E402
 from tlxviz.launch.script import run_on_gpu  # noqa: E402
-from tlxviz.probe import recorder  # noqa: E402
+from tlxviz.probe.attempt import Attempt  # noqa: E402
 from tlxviz.probe.options import ProbeOptions  # noqa: E402
+from tlxviz.probe.recorder import ProbingRecorder  # noqa: E402
+from tlxviz.probe.session import Session  # noqa: E402
 from tlxviz.sim.recording import Recording  # noqa: E402
 
 GEMM = ROOT / "kernels" / "hopper_gemm_ws.py"
@@ -32,9 +34,9 @@ STREAMS: dict[str, tuple[Path, list[str], dict[str, Any]]] = {
 def capture(name: str, folder: Path) -> None:
     script, arguments, options = STREAMS[name]
     kept: list[streams_file.Streams] = []
-    finished = recorder._Session._finished
+    finished = Session.trace
 
-    def finish(session: Any, attempt: Any) -> Any:
+    def finish(session: Session, attempt: Attempt) -> Any:
         host = attempt.host
         kept.append(
             streams_file.Streams(
@@ -50,12 +52,12 @@ def capture(name: str, folder: Path) -> None:
         )
         return finished(session, attempt)
 
-    recorder._Session._finished = finish
+    Session.trace = finish
     try:
-        handler = recorder.ProbingRecorder(Recording(ctas=(0,)), ProbeOptions(**options), load_device("h200"))
+        handler = ProbingRecorder(Recording(ctas=(0,)), ProbeOptions(**options), load_device("h200"))
         run_on_gpu(script, arguments, handler)
     finally:
-        recorder._Session._finished = finished
+        Session.trace = finished
     streams_file.save(name, kept[0], folder, text_as="gemm" if name.startswith("gemm") else None)
 
 

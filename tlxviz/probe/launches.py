@@ -65,23 +65,36 @@ class Watchdog:
         """
         torch.cuda.current_stream().synchronize()
         made = launch()
-        self._pending = torch.cuda.Event()
-        self._pending.record()
-        if not wait_for(self._pending, self.seconds):
-            raise TooLong
+        end = torch.cuda.Event()
+        end.record()
+        self.wait(end)
         return made
 
+    def wait(self, end: torch.cuda.Event) -> None:
+        """Waits for an event behind a launch.
 
-def median_ms(launches: Sequence[Launch], before: Callable[[], None], rounds: int) -> list[float]:
+        Raises:
+            TooLong: it did not come in time.
+        """
+        self._pending = end
+        if not wait_for(end, self.seconds):
+            raise TooLong
+
+
+def median_ms(launches: Sequence[Launch], before: Callable[[], None], rounds: int, watchdog: Watchdog) -> list[float]:
     """The median time of each of several launches, taken in turn so that they meet the same clocks.
 
     Args:
         launches: What launches each.
         before: Called before each launch.
         rounds: How often.
+        watchdog: Waits for each.
 
     Returns:
         Milliseconds.
+
+    Raises:
+        TooLong: one has not ended in time.
     """
     times: list[list[float]] = [[] for _ in launches]
     for _ in range(rounds):
@@ -93,6 +106,6 @@ def median_ms(launches: Sequence[Launch], before: Callable[[], None], rounds: in
             first.record()
             launch()
             last.record()
-            last.synchronize()
+            watchdog.wait(last)
             own.append(first.elapsed_time(last))
     return [statistics.median(own) for own in times]

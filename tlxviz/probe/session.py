@@ -1,0 +1,336 @@
+"""The recording of one launch: which builds are launched, how often, and with what in memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from tlxviz import _triton
+from tlxviz._errors import ExitCode, TlxvizError
+from tlxviz.devices.model import Device
+from tlxviz.ir import load_program, name_from_source
+from tlxviz.ir.program import Program
+from tlxviz.probe.assemble import Part
+from tlxviz.probe.attempt import Attempt
+from tlxviz.probe.buffer import NO_SM
+from tlxviz.probe.build import ProbingStages, unmarked
+from tlxviz.probe.launches import Restorer, TooLong, Watchdog, median_ms
+from tlxviz.probe.memory import Memory
+from tlxviz.probe.options import ProbeOptions
+from tlxviz.probe.plan import Choice, Plan
+from tlxviz.probe.results import Results
+from tlxviz.probe.stuck import stuck_report
+from tlxviz.sim.dispatch import MOST_OF_AN_SM
+from tlxviz.sim.effects import written_arguments
+from tlxviz.sim.model import CaughtLaunch
+from tlxviz.sim.placement import place
+from tlxviz.sim.record import tensor_of
+from tlxviz.sim.replay import Replayed, replay
+from tlxviz.trace.model import LaunchTrace
+
+_MOST_BYTES = 1 << 30
+"""What the rings of a launch may take, and not more than a quarter of the GPU's free memory."""
+_TRIES = 4
+"""Launches until CTA 0 comes to the SM that is recorded."""
+_REFERENCES = 3
+"""Launches in which nothing is recorded, for the lengths of CTAs."""
+_ENOUGH = 0.03
+"""Slow-down of a kernel below which a plan is good enough."""
+_PARTS = (2,)
+"""In how many parts a kernel is recorded that probes slow down by more."""
+_BUDGET_MS = 4000.0
+"""GPU time that the timed launches of one recorded launch may take."""
+
+
+class Call(Protocol):
+    """One launch that a program is about to make. Everything happens under the stage hook that is in force."""
+
+    @property
+    def name(self) -> str:
+        """Of the kernel."""
+        ...
+
+    def compile(self) -> Any:
+        """The compiled kernel; None if a hook of the program's own wants none."""
+        ...
+
+    def launch(self) -> Any:
+        """Make the launch; gives what the program is to get."""
+        ...
+
+    def described(self, kernel: Any) -> Any:
+        """The launch of a compiled kernel."""
+        ...
+
+    def on_host(self, launch: Any) -> Any:
+        """The same with parameters in the host's memory."""
+        ...
+
+
+class GpuHang(TlxvizError):
+    """A kernel has not ended in time. `trace` is what it did until then."""
+
+    exit_code = ExitCode.FINDINGS
+
+    def __init__(self, message: str, trace: LaunchTrace | None = None) -> None:
+        super().__init__(message)
+        self.trace = trace
+
+
+class Session:
+    """The recording of one launch.
+
+    Args:
+        call: The launch.
+        plain: Its kernel, compiled as the program wants it.
+        device: The GPU.
+        options: How to record.
+        ctas: Linear numbers of the CTAs to record.
+        first_sm: Whether CTA 0 is recorded as well, and the others of its SM.
+    """
+
+    def __init__(
+        self, call: Call, plain: Any, device: Device, options: ProbeOptions, ctas: Sequence[int], *, first_sm: bool
+    ) -> None:
+        self._call = call
+        self._options = options
+        self._device = device
+        self._launch: CaughtLaunch = call.described(plain)
+        self._program = _program(self._launch)
+        self._placement = place(self._program.cluster, self._launch.grid, device)
+        self._total = math.prod(self._launch.grid)
+        wanted = {number for number in ctas if number < self._total} | ({0} if first_sm else set[int]())
+        self._named = self._placement.with_mates(wanted)
+        self._first_sm = first_sm and self._placement.size == 1
+        self._restorer = Restorer(self._written())
+        self._results = Results(self._launch, device, self._placement, options, torch.cuda.get_device_name())
+        self.watchdog = Watchdog(options.timeout)
+
+    @property
+    def kernel(self) -> str:
+        """The TTGIR of the kernel."""
+        return self._launch.ttgir
+
+    @property
+    def nothing(self) -> bool:
+        """Whether the launch has none of the CTAs."""
+        return not self._named
+
+    def _written(self) -> list[torch.Tensor]:
+        """The tensors that the launch may write."""
+        positions = written_arguments(self._program)
+        tensors = [tensor_of(value) for _, value in self._launch.parameters]
+        chosen = tensors if positions is None else [tensors[position] for position in sorted(positions)]
+        return [tensor for tensor in chosen if tensor is not None]
+
+    def record(self, parts: int | None) -> Attempt:
+        """Records the launch in so many parts; None for as few as keep its slow-down small.
+
+        Raises:
+            GpuHang: it has not ended in time.
+        """
+        if not self._restorer.possible:
+            return self._attempt(1)
+        attempt = self._attempt(parts or 1)
+        for more in _PARTS if parts is None else ():
+            if attempt.slow_down <= _ENOUGH:
+                break
+            another = self._attempt(more)
+            if another.slow_down < attempt.slow_down:
+                attempt = another
+        return attempt
+
+    def trace(self, attempt: Attempt) -> LaunchTrace:
+        """The trace of a recorded launch.
+
+        Raises:
+            RecordMismatch: it did not do what its replay says.
+        """
+        headers = attempt.parts[0].headers
+        ctas = {cta for cta, _ in attempt.parts[0].rings}
+        if self._first_sm:  # CTA 0 may have gone to another SM than the recorded one
+            ctas = {cta for cta in ctas if headers["sm"][cta] == headers["sm"][0]} | self._named
+        return self._results.finished(attempt, ctas)
+
+    # ---- one plan
+
+    def _attempt(self, parts: int) -> Attempt:
+        plan = Plan(Choice.parse(self._options.probes), tuple(sorted(self._named)), self._options.all_warps, parts)
+        builds = [ProbingStages(plan, number, _hook()) for number in range(parts)]
+        with _stages(builds[0]):
+            kernel = self._call.compile()
+        host = self._call.on_host(self._call.described(kernel))
+        program = _program(host)
+        points = plan.points(_program(host, unmarked(host.ttgir)))
+        replayed = replay(host, self._device, sorted(self._named | self._samples()))
+        memory = self._memory(plan, program, replayed)
+        attempt = Attempt(plan, builds, host, program, points, replayed, memory)
+        self._run(attempt)
+        return attempt
+
+    def _samples(self) -> set[int]:
+        """CTAs that tell how many records others may make."""
+        return {self._total // 2, self._total - 1} if self._first_sm else set()
+
+    def _memory(self, plan: Plan, program: Program, replayed: Replayed) -> Memory:
+        rings = len(plan.warps(program))
+        records = max(_passed(replayed), default=1)
+        limit = min(_MOST_BYTES, torch.cuda.mem_get_info()[0] // 4)
+        kept = self._total if self._first_sm else max(self._named) + 1
+        if self._first_sm and Memory.size(self._total, kept, rings, records) > limit:
+            self._first_sm = False
+            kept = max(self._named) + 1
+        while records > 1 and Memory.size(self._total, kept, rings, records) > limit:
+            records //= 2
+        return Memory(self._total, kept, rings, records)
+
+    def _run(self, attempt: Attempt) -> None:
+        for part in range(len(attempt.builds)):
+            self._recorded(attempt, part, NO_SM)
+        if not self._restorer.possible:
+            return
+        # The launches above have shown that it ends, and brought its code into the caches.
+        attempt.parts.clear()
+        for part in range(len(attempt.builds)):
+            self._recorded(attempt, part, NO_SM)
+        self._measure_lengths(attempt)
+        sm = self._on_first_sm(attempt) if self._first_sm and attempt.plan.parts == 1 else NO_SM
+        self._measure_times(attempt, sm)
+        # The last launch is the program's own.
+        self._restorer.restore()
+        attempt.kernel = self._finished(self._call.launch)
+
+    def _on_first_sm(self, attempt: Attempt) -> int:
+        """Records again, with all CTAs of the SM that CTA 0 was on; until it comes there once more."""
+        sm = NO_SM
+        for _ in range(_TRIES):
+            sm = int(attempt.parts[0].headers["sm"][0])
+            attempt.parts.clear()
+            self._recorded(attempt, 0, sm)
+            if int(attempt.parts[0].headers["sm"][0]) == sm:
+                break
+        return sm
+
+    def _measure_lengths(self, attempt: Attempt) -> None:
+        """How long each CTA takes where nothing is recorded, from launches of the same build."""
+        found = []
+        for _ in range(_REFERENCES):
+            self._restorer.restore()
+            self._finished(self._probed(attempt, 0, attempt.memory.address(listed=False)))
+            found.append(attempt.memory.headers())
+        attempt.references = found
+        lengths = np.median([headers["end_clock"] - headers["start_clock"] for headers in found], axis=0)
+        attempt.lengths = lengths.astype(np.int64)
+
+    def _measure_times(self, attempt: Attempt, sm: int) -> None:
+        address = attempt.memory.address(sm=sm, listed=True)
+        launches = [self._call.launch, *(self._probed(attempt, part, address) for part in range(len(attempt.builds)))]
+        restore = self._restorer.restore
+        try:
+            [single] = median_ms([self._call.launch], restore, 1, self.watchdog)
+            rounds = max(1, min(self._options.repeat, int(_BUDGET_MS / max(single * len(launches), 1e-3))))
+            attempt.plain_ms, *probed = median_ms(launches, restore, rounds, self.watchdog)
+        except TooLong:
+            raise self._sometimes_hangs() from None
+        attempt.probed_ms, attempt.rounds = max(probed), rounds
+
+    # ---- launches
+
+    def _probed(self, attempt: Attempt, part: int, address: int) -> Callable[[], Any]:
+        def launch() -> Any:
+            with _stages(attempt.builds[part]), _triton.profile_scratch(address):
+                return self._call.launch()
+
+        return launch
+
+    def _finished(self, launch: Callable[[], Any]) -> Any:
+        """A launch that ended before."""
+        try:
+            return self.watchdog.finish(launch)
+        except TooLong:
+            raise self._sometimes_hangs() from None
+
+    def _sometimes_hangs(self) -> GpuHang:
+        return GpuHang(
+            f"kernel {self._program.name} ended when it was recorded, and has not ended within "
+            f"{self._options.timeout:g} s when it was launched again with the same memory: it depends on the order in "
+            "which things happen. Record it with --repeat 1 until a recorded launch hangs"
+        )
+
+    def _recorded(self, attempt: Attempt, part: int, sm: int) -> None:
+        """One launch of a part, with what it leaves in memory."""
+        memory = attempt.memory
+        self._restorer.restore()
+        memory.clear()
+        try:
+            attempt.kernel = self.watchdog.finish(self._probed(attempt, part, memory.address(sm=sm, listed=True)))
+        except TooLong:
+            raise self._hang(attempt, part) from None
+        headers = memory.headers()
+        others = np.flatnonzero(headers["sm"] == sm)[:MOST_OF_AN_SM].tolist()
+        attempt.parts.append(self._left(attempt, part, headers, self._named.union(others)))
+
+    def _left(self, attempt: Attempt, part: int, headers: Any, ctas: frozenset[int]) -> Part:
+        """What a launch left in the rings of some CTAs."""
+        memory = attempt.memory
+        warps = sorted(attempt.plan.warps(attempt.program))
+        rings = {
+            (cta, warp): memory.ring(cta, place)
+            for cta in sorted(ctas)
+            if cta < memory.kept
+            for place, warp in enumerate(warps)
+        }
+        return Part(part, headers, rings)
+
+    def _hang(self, attempt: Attempt, part: int) -> GpuHang:
+        left = self._left(attempt, part, attempt.memory.headers(), self._named)
+        message, report = stuck_report(
+            attempt.program,
+            attempt.points,
+            attempt.plan,
+            part,
+            attempt.replayed,
+            self._named,
+            left.headers,
+            left.rings,
+            self._options.timeout,
+        )
+        return GpuHang(message, self._results.stuck(attempt, left, report, self._named))
+
+
+@contextmanager
+def _stages(hook: ProbingStages) -> Generator[None]:
+    """A block in which kernels are compiled with a hook."""
+    owner, name = _triton.stage_hook_slot()
+    before = getattr(owner, name)
+    setattr(owner, name, hook)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
+def _hook() -> Any:
+    owner, name = _triton.stage_hook_slot()
+    return getattr(owner, name)
+
+
+def _program(launch: CaughtLaunch, text: str | None = None) -> Program:
+    program = load_program(launch.ttgir if text is None else text, f"<TTGIR of {launch.kernel}>")
+    name_from_source(program, launch.source, launch.source_file, launch.source_line)
+    return program
+
+
+def _passed(replayed: Replayed) -> list[int]:
+    """Points that each warp passes."""
+    by_warp: dict[tuple[int, int], int] = {}
+    for cta in replayed.ctas:
+        for agent in cta.agents:
+            for warp in range(agent.first_thread // 32, agent.first_thread // 32 + agent.warps):
+                by_warp[cta.cta, warp] = by_warp.get((cta.cta, warp), 0) + len(agent.marks)
+    return list(by_warp.values())
