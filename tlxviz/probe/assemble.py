@@ -16,6 +16,7 @@ from tlxviz.probe.correction import Correction, Stretch
 from tlxviz.probe.engines import settle
 from tlxviz.probe.plan import Plan
 from tlxviz.probe.points import Point
+from tlxviz.probe.ptx import tag_of
 from tlxviz.probe.streams import Difference, decode, written
 from tlxviz.probe.timeline import Placed, Times, place_events
 from tlxviz.sim.placement import Placement
@@ -185,7 +186,7 @@ class Assembler:
         run = runs[min(int(np.searchsorted(ends, difference.position, side="right")), len(runs) - 1)]
         name = self.program.agents[cta.agents[run].agent].name
         expected = self._said(self.points[difference.expected])
-        others = [point for point in self.points if point.number % 255 + 1 == difference.tag]
+        others = [point for point in self.points if tag_of(point.number) == difference.tag]
         found = self._said(others[0]) if others else "something else"
         return RecordMismatch(
             f"kernel {self.program.name}, {name} of CTA {cta.cta}: record {difference.position} of {len(joined)} was "

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import torch
 
+from tlxviz._errors import TlxvizError
 from tlxviz.probe.memory import wait_for
 
 Launch = Callable[[], object]
@@ -18,25 +20,34 @@ _SHARE = 0.4  # of the free memory
 
 
 class Restorer:
-    """Puts the tensors that a kernel may write back to what they held."""
+    """Puts the tensors that a kernel may write back to what they held.
 
-    def __init__(self, tensors: Sequence[torch.Tensor]) -> None:
+    Args:
+        tensors: These.
+        possible: Whether they are all that it may write.
+    """
+
+    def __init__(self, tensors: Sequence[torch.Tensor], *, possible: bool = True) -> None:
+        self._kept: list[tuple[torch.UntypedStorage, torch.UntypedStorage]] | None = None
+        if not possible:
+            return
+        torch.cuda.synchronize()  # work of other streams may be about to write them
         storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage() for tensor in tensors}
-        self._kept: list[tuple[torch.UntypedStorage, torch.UntypedStorage]] | None = []
         needed = sum(storage.nbytes() for storage in storages.values())
         if needed > _SHARE * torch.cuda.mem_get_info()[0]:
-            self._kept = None
             return
+        self._kept = []
         for storage in storages.values():
             if storage.nbytes():
                 self._kept.append((storage, storage.clone()))
 
     @property
     def possible(self) -> bool:
-        """Whether there was room for a copy."""
+        """Whether they can be put back; not if there is no room for a copy."""
         return self._kept is not None
 
     def restore(self) -> None:
+        """Put them back, on the current stream."""
         for storage, before in self._kept or ():
             storage.copy_(before, non_blocking=True)
 
@@ -45,17 +56,32 @@ class TooLong(Exception):
     """A launch has not ended in time."""
 
 
-class Watchdog:
-    """Waits for launches, but not for ever."""
+class GpuFault(TlxvizError):
+    """A kernel did what the GPU does not survive."""
 
-    def __init__(self, seconds: float) -> None:
+
+class Watchdog:
+    """Waits for launches, but not for ever.
+
+    Args:
+        seconds: How long.
+        kernel: Whose launches they are.
+    """
+
+    def __init__(self, seconds: float, kernel: str) -> None:
         self.seconds = seconds
+        self._kernel = kernel
         self._pending: torch.cuda.Event | None = None
 
     @property
     def running(self) -> bool:
         """Whether the last launch has not ended."""
-        return self._pending is not None and not self._pending.query()
+        if self._pending is None:
+            return False
+        try:
+            return not self._pending.query()
+        except RuntimeError:  # the kernel has failed, which is an end, too
+            return False
 
     def finish(self, launch: Launch) -> object:
         """Launches, and waits for the end.
@@ -63,7 +89,9 @@ class Watchdog:
         Raises:
             TooLong: there was none in time.
         """
-        torch.cuda.current_stream().synchronize()
+        before = torch.cuda.Event()
+        before.record()
+        wait_for(before, math.inf)  # work of the program's own may take its time, and Ctrl-C is heard
         made = launch()
         end = torch.cuda.Event()
         end.record()
@@ -75,9 +103,17 @@ class Watchdog:
 
         Raises:
             TooLong: it did not come in time.
+            GpuFault: the kernel failed.
         """
         self._pending = end
-        if not wait_for(end, self.seconds):
+        try:
+            ended = wait_for(end, self.seconds)
+        except RuntimeError as error:
+            raise GpuFault(
+                f"kernel {self._kernel} failed on the GPU: {str(error).splitlines()[0]}. Does the script run without "
+                "tlxviz? 'compute-sanitizer python script.py' names the place"
+            ) from error
+        if not ended:
             raise TooLong
 
 

@@ -9,7 +9,7 @@ from tlxviz.probe.options import ProbeOptions
 from tlxviz.probe.plan import Choice
 from tlxviz.probe.session import Call, GpuHang, Session
 from tlxviz.sim.recording import Recording
-from tlxviz.trace.model import LaunchTrace, Trace
+from tlxviz.trace.model import Trace
 
 
 class ProbingRecorder:
@@ -68,10 +68,10 @@ class ProbingRecorder:
         ctas = sorted({number for each in asking for number in each.ctas or ()})
         first_sm = any(each.ctas is None for each in asking)
         session = Session(call, plain, self.device, self._options, ctas, first_sm=first_sm)
-        if session.nothing:
-            return None
-        trace: LaunchTrace | None = None
+        trace = session.lacking()
         try:
+            if trace is not None:
+                return None
             attempt = session.record(self._options.parts or self._parts.get(session.kernel))
             trace = session.trace(attempt)
         except GpuHang as hang:
@@ -84,5 +84,6 @@ class ProbingRecorder:
             if trace is not None:
                 for each in asking:
                     each.trace.launches.append(trace)
-        self._parts[session.kernel] = attempt.plan.parts
+        if attempt.rounds and self._options.parts is None:
+            self._parts[session.kernel] = attempt.plan.parts
         return attempt.kernel

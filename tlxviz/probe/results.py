@@ -69,6 +69,9 @@ class Results:
         clocks = [common_clock(each) for each in attempt.references] or [made.clock]
         cycles = statistics.median_low([clock.cycles for clock in clocks])
         totals = dict(replayed.statistics) | {"sm_cycles": cycles, "ctas_traced": len(replayed.ctas)}
+        sms = attempt.parts[0].headers["sm"]
+        on_sm = int((sms == sms[min(ctas)]).sum())
+        totals |= {name: round(mean * on_sm) for name, mean in replayed.each.items()} | made.amiss.statistics()
         totals.pop("ctas_simulated", None)
         return described(
             self._launch,
@@ -82,6 +85,20 @@ class Results:
             statistics=totals,
             clock_mhz=statistics.median_low([clock.mhz for clock in clocks]),
             complete=not made.missing,
+        )
+
+    def nothing(self, program: Program, ctas: int) -> LaunchTrace:
+        """The trace of a launch of so many CTAs that has none of those to be recorded."""
+        return described(
+            self._launch,
+            program,
+            self._device,
+            cycles=0,
+            flop=0,
+            tracks=[],
+            events=empty_events(),
+            provenance=self._provenance({"gpu": self._gpu}),
+            statistics={"ctas": ctas, "ctas_traced": 0},
         )
 
     def stuck(self, attempt: Attempt, part: Part, report: dict[str, Any], ctas: Collection[int]) -> LaunchTrace:

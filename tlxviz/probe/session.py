@@ -26,7 +26,7 @@ from tlxviz.probe.plan import Choice, Plan
 from tlxviz.probe.results import Results
 from tlxviz.probe.stuck import stuck_report
 from tlxviz.sim.dispatch import MOST_OF_AN_SM
-from tlxviz.sim.effects import written_arguments
+from tlxviz.sim.effects import computes_addresses, written_arguments
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import place
 from tlxviz.sim.record import tensor_of
@@ -35,6 +35,8 @@ from tlxviz.trace.model import LaunchTrace
 
 _MOST_BYTES = 1 << 30
 """What the rings of a launch may take, and not more than a quarter of the GPU's free memory."""
+_FEWEST = 64
+"""Records that a ring has room for at least."""
 _TRIES = 4
 """Launches until CTA 0 comes to the SM that is recorded."""
 _REFERENCES = 3
@@ -98,6 +100,7 @@ class Session:
         self, call: Call, plain: Any, device: Device, options: ProbeOptions, ctas: Sequence[int], *, first_sm: bool
     ) -> None:
         self._call = call
+        self._plain = plain
         self._options = options
         self._device = device
         self._launch: CaughtLaunch = call.described(plain)
@@ -107,19 +110,22 @@ class Session:
         wanted = {number for number in ctas if number < self._total} | ({0} if first_sm else set[int]())
         self._named = self._placement.with_mates(wanted)
         self._first_sm = first_sm and self._placement.size == 1
-        self._restorer = Restorer(self._written())
+        self._restorer = Restorer(self._written() if self._named else (), possible=self._can_be_repeated())
         self._results = Results(self._launch, device, self._placement, options, torch.cuda.get_device_name())
-        self.watchdog = Watchdog(options.timeout)
+        self.watchdog = Watchdog(options.timeout, self._launch.kernel)
 
     @property
     def kernel(self) -> str:
         """The TTGIR of the kernel."""
         return self._launch.ttgir
 
-    @property
-    def nothing(self) -> bool:
-        """Whether the launch has none of the CTAs."""
-        return not self._named
+    def lacking(self) -> LaunchTrace | None:
+        """The trace of the launch if it has none of the CTAs."""
+        return None if self._named else self._results.nothing(self._program, self._total)
+
+    def _can_be_repeated(self) -> bool:
+        """Whether all that the launch may write is known: not where it makes addresses of numbers."""
+        return written_arguments(self._program) is not None or not computes_addresses(self._program)
 
     def _written(self) -> list[torch.Tensor]:
         """The tensors that the launch may write."""
@@ -162,9 +168,9 @@ class Session:
     def _attempt(self, parts: int) -> Attempt:
         plan = Plan(Choice.parse(self._options.probes), tuple(sorted(self._named)), self._options.all_warps, parts)
         builds = [ProbingStages(plan, number, _hook()) for number in range(parts)]
-        with _stages(builds[0]):
-            kernel = self._call.compile()
-        host = self._call.on_host(self._call.described(kernel))
+        # All are compiled here: what compiles as it is launched can get into Triton's cache in C, which knows no hooks.
+        kernels = [self._compiled(build) for build in builds]
+        host = self._call.on_host(self._call.described(kernels[0]))
         program = _program(host)
         points = plan.points(_program(host, unmarked(host.ttgir)))
         replayed = replay(host, self._device, sorted(self._named | self._samples()))
@@ -172,6 +178,10 @@ class Session:
         attempt = Attempt(plan, builds, host, program, points, replayed, memory)
         self._run(attempt)
         return attempt
+
+    def _compiled(self, build: ProbingStages) -> Any:
+        with _stages(build):
+            return self._call.compile()
 
     def _samples(self) -> set[int]:
         """CTAs that tell how many records others may make."""
@@ -185,14 +195,21 @@ class Session:
         if self._first_sm and Memory.size(self._total, kept, rings, records) > limit:
             self._first_sm = False
             kept = max(self._named) + 1
-        while records > 1 and Memory.size(self._total, kept, rings, records) > limit:
+        while records > _FEWEST and Memory.size(self._total, kept, rings, records) > limit:
             records //= 2
+        size = Memory.size(self._total, kept, rings, records)
+        if size > limit:
+            raise TlxvizError(
+                f"kernel {self._launch.kernel}: recording CTA {kept - 1} takes {size:,} bytes of the GPU's memory, and "
+                f"{limit:,} are there for it. Record CTAs with smaller numbers, or none by number (leave out --ctas)"
+            )
         return Memory(self._total, kept, rings, records)
 
     def _run(self, attempt: Attempt) -> None:
         for part in range(len(attempt.builds)):
             self._recorded(attempt, part, NO_SM)
         if not self._restorer.possible:
+            attempt.kernel = self._plain
             return
         # The launches above have shown that it ends, and brought its code into the caches.
         attempt.parts.clear()
@@ -231,6 +248,8 @@ class Session:
         address = attempt.memory.address(sm=sm, listed=True)
         launches = [self._call.launch, *(self._probed(attempt, part, address) for part in range(len(attempt.builds)))]
         restore = self._restorer.restore
+        self._restorer.restore()
+        self._finished(self._call.launch)  # so that no compilation and no loading is timed
         try:
             [single] = median_ms([self._call.launch], restore, 1, self.watchdog)
             rounds = max(1, min(self._options.repeat, int(_BUDGET_MS / max(single * len(launches), 1e-3))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlxviz.ir.program import Program, SiteKind
+from tlxviz.ir.sites import constant_int
+from tlxviz.probe.buffer import MOST_OF_A_BLOCK
 from tlxviz.probe.plan import Plan
 from tlxviz.probe.points import Point
 from tlxviz.probe.streams import decode, written
@@ -51,7 +53,7 @@ def stuck_report(
     running = np.flatnonzero((headers["start_clock"] != 0) & (headers["end_clock"] == 0))
     queued = int((headers["start_clock"] == 0).sum())
     watched = [cta for cta in replayed.ctas if cta.cta in recorded and cta.cta in set(running.tolist())]
-    said_first = f"kernel {program.name} has not ended within {seconds:g} s on the GPU"
+    said_first = f"kernel {program.name} has not ended within {seconds:g} s (--timeout) on the GPU"
     report: dict[str, Any] = {
         "cycle": 0,
         "cta": int(running[0]) if len(running) else -1,
@@ -65,7 +67,7 @@ def stuck_report(
     if not watched:
         where = f"CTA {running[0]} and {len(running) - 1} others" if len(running) > 1 else f"CTA {report['cta']}"
         if not len(running):
-            return f"{said_first}, and no CTA of it is running: it waits for work before it in its stream", report
+            return f"{said_first}, and no CTA of it is running: the GPU is busy with something else", report
         return f"{said_first}. {where} have not ended; to see why, record one: --ctas {running[0]}", report
     cta = watched[0]
     positions = _positions(cta, points, plan, part, program, headers[cta.cta], rings)
@@ -89,6 +91,7 @@ def stuck_report(
         for waiter in waiters
         if waiter["operation"] != "join"
     )
+    who = who or "all warp groups have passed their last point"
     tail = f"; ended: {', '.join(ended)}" if ended else ""
     if replayed.hang is None:
         tail += ". Its simulation ends, so this depends on the order in which things happen"
@@ -117,7 +120,7 @@ def _positions(
         ring = rings[cta.cta, warp]
         first = read.get(warp, 0)
         places = np.flatnonzero(np.isin(agent.marks, list(active)))
-        passed = max(0, min(len(places), written(ring) - first))
+        passed = max(0, min(len(places), written(ring) - first, len(ring) - MOST_OF_A_BLOCK - first))
         # earlier runs of this warp are part of the stream, but their times do not matter here
         times = decode(ring[first:], agent.marks[places[:passed]], start).times
         read[warp] = first + passed
@@ -206,12 +209,37 @@ def _waiter(
                 "last_arrival": last,
             }
         case SiteKind.NAMED_WAIT:
-            found |= {"operation": "named_wait"}
+            threads = site.operation.operand("threads")
+            count = (constant_int(threads) or 0) if threads is not None else 0
+            arrived = 32 * sum(_met(program, cta, positions, slot, phase))
+            found |= {"operation": "named_wait", "count": count, "pending": max(0, count - arrived)}
         case SiteKind.CLUSTER_WAIT:
             found |= {"operation": "cluster_wait", "absent": []}
         case _:
             found |= {"operation": "busy"}
     return found
+
+
+def _met(program: Program, cta: CtaReplay, positions: Sequence[_Position], slot: int, phase: int) -> Iterator[int]:
+    """Warps of the warp groups that have come to a named barrier in its phase, those that stand there included."""
+    for number, position in enumerate(positions):
+        own = _own(cta, number, len(program.sites))
+        ended = cta.rows[own[: position.events]]
+        if any(
+            program.sites[int(row[CODE])].kind in (SiteKind.NAMED_ARRIVE, SiteKind.NAMED_WAIT)
+            and (int(row[SLOT]), int(row[PHASE])) == (slot, phase)
+            for row in ended
+        ):
+            yield position.agent.warps
+            continue
+        standing = position.site >= 0 and program.sites[position.site].kind is SiteKind.NAMED_WAIT
+        row = cta.rows[own[position.events]] if position.events < len(own) else None
+        blocked = position.agent.blocked
+        if standing and (
+            (row is not None and (int(row[SLOT]), int(row[PHASE])) == (slot, phase))
+            or (row is None and blocked is not None and (blocked.slot, blocked.phase) == (slot, phase))
+        ):
+            yield position.agent.warps
 
 
 def _arrived(

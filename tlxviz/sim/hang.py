@@ -64,7 +64,8 @@ def said(program: Program, waiter: dict[str, Any], arrivers: Sequence[dict[str, 
     if waiter["operation"] == "poll":
         return f"{who} reads memory at {place} over and over, and nobody writes it any more"
     if waiter["operation"] == "cluster_wait":
-        return f"{who} waits at the cluster's barrier at {place} ({_absent(program, waiter)})"
+        missing = f" ({_absent(program, waiter)})" if waiter["count"] else ""
+        return f"{who} waits at the cluster's barrier at {place}{missing}"
     arrived = waiter["count"] - waiter["pending"]
     if waiter["operation"] != "wait":
         threads = f"it has {arrived} of {waiter['count']} threads{_hope(waiter, arrivers)}"

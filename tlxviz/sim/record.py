@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.dispatch import Outcome
-from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, AgentRun, Cta, Row
+from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, AgentRun, Cta, Row, Sm
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import place
 from tlxviz.sim.ranges import RangesAmiss, bounds_of_ranges, close_ranges, runs_with_ranges
@@ -337,18 +337,25 @@ def statistics(launch: CaughtLaunch, program: Program, device: Device, outcome: 
     sm = outcome.traced[0].sm if outcome.traced else outcome.sms[0]
     resident = len(placement.columns) * placement.size * per_sm
     return {
-        "tensor_core_busy_cycles": sm.tensor_busy,
-        "tma_busy_cycles": sm.tma_busy,
-        "tma_load_bytes": sm.tma_load_bytes,
-        "tma_store_bytes": sm.tma_store_bytes,
-        "global_load_bytes": sm.global_load_bytes,
-        "global_store_bytes": sm.global_store_bytes,
+        **totals_of_sms([sm]),
         "sm_cycles": outcome.last_end.get(sm.index, outcome.now),
         "ctas": total,
         "ctas_simulated": outcome.done,
         "ctas_traced": len(outcome.traced),
         "ctas_per_sm": per_sm,
         "waves": -(-total // resident),
+    }
+
+
+def totals_of_sms(sms: Sequence[Sm]) -> dict[str, int]:
+    """What SMs did: busy cycles of their units, and bytes, by the names that a trace's statistics have for them."""
+    return {
+        "tensor_core_busy_cycles": sum(sm.tensor_busy for sm in sms),
+        "tma_busy_cycles": sum(sm.tma_busy for sm in sms),
+        "tma_load_bytes": sum(sm.tma_load_bytes for sm in sms),
+        "tma_store_bytes": sum(sm.tma_store_bytes for sm in sms),
+        "global_load_bytes": sum(sm.global_load_bytes for sm in sms),
+        "global_store_bytes": sum(sm.global_store_bytes for sm in sms),
     }
 
 

@@ -25,7 +25,7 @@ from tlxviz.sim.kernels import CYCLE_LIMIT, Kernels, quiet_process
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import place
-from tlxviz.sim.record import launch_cycles, launch_flop, statistics
+from tlxviz.sim.record import launch_cycles, launch_flop, statistics, totals_of_sms
 from tlxviz.sim.rows import COLUMNS, table_of
 from tlxviz.sim.unit import Options
 
@@ -111,6 +111,8 @@ class Replayed:
     """CTAs that share an SM."""
     statistics: dict[str, Any]
     """Those of a simulated trace."""
+    each: dict[str, float]
+    """What a CTA takes of its SM on the mean, by the names that `statistics` has for an SM's totals."""
 
 
 def replay(launch: CaughtLaunch, device: Device, ctas: Sequence[int], *, cycle_limit: int = CYCLE_LIMIT) -> Replayed:
@@ -158,6 +160,7 @@ def replay(launch: CaughtLaunch, device: Device, ctas: Sequence[int], *, cycle_l
         launch_flop(launch, outcome),
         per_sm,
         statistics(launch, program, device, outcome, per_sm) if outcome.sms else {},
+        {name: total / max(1, outcome.done) for name, total in totals_of_sms(outcome.sms).items()},
     )
 
 

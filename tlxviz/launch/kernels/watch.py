@@ -130,9 +130,11 @@ class Watch:
         def run(function: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
             __tracebackhide__ = True
             try:
-                if warmup or self._unwatched():
-                    return launch(function, *args, grid=grid, warmup=warmup, **options)
-                return self._watched(launch, function, args, grid, options)
+                # The handler's stage hook holds for all threads: nothing else may be compiled meanwhile.
+                with self._lock:
+                    if warmup or self._unwatched():
+                        return launch(function, *args, grid=grid, warmup=warmup, **options)
+                    return self._watched(launch, function, args, grid, options)
             except Exception as error:
                 if _triton.is_compile_failure(error):
                     self.compile_failure = error, function
@@ -183,23 +185,22 @@ class Watch:
     ) -> Any:
         __tracebackhide__ = True
         name = function.__name__
-        with self._lock:  # also one that is not handled waits for the end of another that is
-            if torch.cuda.is_current_stream_capturing():
-                _count(self._log.captured, name)
+        if torch.cuda.is_current_stream_capturing():
+            _count(self._log.captured, name)
+        else:
+            arguments = _triton.bound(function, args, options)
+            if callable(grid):
+                grid = grid(arguments)
+            if 0 in padded(grid):
+                _count(self._log.empty, name)
             else:
-                arguments = _triton.bound(function, args, options)
-                if callable(grid):
-                    grid = grid(arguments)
-                if 0 in padded(grid):
-                    _count(self._log.empty, name)
+                _count(self._log.executed, name)
+                if self._handler.expects(name):
+                    kernel = self._handled(Call(launch, function, args, grid, options, arguments, self._describer))
+                    if kernel is not None:
+                        return kernel
                 else:
-                    _count(self._log.executed, name)
-                    if self._handler.expects(name):
-                        kernel = self._handled(Call(launch, function, args, grid, options, arguments, self._describer))
-                        if kernel is not None:
-                            return kernel
-                    else:
-                        self._handler.pass_over(name)
+                    self._handler.pass_over(name)
         return launch(function, *args, grid=grid, warmup=False, **options)
 
     def _handled(self, call: Call) -> Any:
