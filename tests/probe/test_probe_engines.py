@@ -139,6 +139,16 @@ def test_a_store_ends_with_the_wait_that_stood_for_it() -> None:
     assert store((1500, 1510)) == (1020, 1320)
 
 
+def test_a_store_has_not_begun_after_it_was_seen_to_end() -> None:
+    """In the model it queues up behind others for longer than it took on the GPU."""
+    for wait, end in (((1030, 1200), 1200), ((1100, 1110), 1100)):
+        found = settled(
+            [row(STORE, 1000, 1020), row(TMA + STORE, 0, 0, released_by=0), row(STORE_WAIT, *wait, released_by=1)],
+            {0: (0, 20), 1: (500, 800)},
+        )
+        assert times(found, 1) == (end, end)
+
+
 def test_what_released_a_wait_is_what_came_last_by_measured_time() -> None:
     arrivals = [row(ARRIVE, 1000 + 10 * n, end, run=n, **FULL) for n, end in enumerate((1300, 1500, 1400))]
     other = row(ARRIVE, 1000, 1900, run=3, **{**FULL, "round": 1})

@@ -101,10 +101,8 @@ class _Settler:
 
     def _bounded(self, table: Table, event: int, begin: int, end: int) -> None:
         """An event that a wait from `begin` to `end` was for."""
-        if end - begin > self._ready:
-            table[event, END] = max(int(table[event, BEGIN]), end)
-        else:
-            table[event, END] = max(int(table[event, BEGIN]), min(int(table[event, END]), begin))
+        done = end if end - begin > self._ready else min(int(table[event, END]), begin)
+        table[event, BEGIN], table[event, END] = min(int(table[event, BEGIN]), done), done
 
     def _issued(self, table: Table, row: int) -> int:
         """When the issue of an engine's event was over."""
