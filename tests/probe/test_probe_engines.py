@@ -177,3 +177,15 @@ def test_named_barriers_are_released_by_the_last_arrival_of_their_round() -> Non
         {},
     )
     assert (found[4, COLUMNS.index("released_by")], found[4, COLUMNS.index("released_rank")]) == (1, 0)
+
+
+def test_a_wait_at_a_named_barrier_lasts_until_the_last_arrival() -> None:
+    """Though the clock behind `bar.sync` was read before the barrier held the warp up."""
+    nine = {"slot": 9, "phase": 0}
+    rows = [row(SIGNAL, 490, 500, run=1, **nine), row(NAMED_WAIT, 90, 106, **nine), row(ARRIVE, 700, 710, **FULL)]
+    assert times(settled(rows, {}), 1) == (90, 500)
+    assert times(settled(rows[:2], {}), 1) == (90, 500)
+    rows[2][1] = 300  # but not longer than until what comes next
+    assert times(settled(rows, {}), 1) == (90, 300)
+    rows[1][2] = 650
+    assert times(settled(rows, {}), 1) == (90, 650)
