@@ -158,7 +158,7 @@ class _Settler:
     def _named(self, rank: int, table: Table) -> None:
         """Lets every wait at a named barrier name the last arrival of its round.
 
-        The clock behind `bar.sync` is read before the barrier holds the warp up: the wait has lasted until that arrival.
+        The clock behind `bar.sync` is read before the barrier holds the warp up: a wait has lasted until that arrival.
         """
         waits = self._rows(table, SiteKind.NAMED_WAIT)
         if not len(waits):
