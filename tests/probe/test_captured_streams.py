@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -186,7 +187,7 @@ def test_ranges_have_a_begin_and_an_end() -> None:
     assert [variable for variable, _, _ in told] == ["sum"] + ["row"] * 5
     whole, *rows = told
     assert all(whole[1] < begin < end < whole[2] for _, begin, end in rows)
-    assert all(before[2] <= after[1] for before, after in zip(rows, rows[1:], strict=False))
+    assert all(before[2] <= after[1] for before, after in pairwise(rows))
 
 
 # ---------------------------------------------------------------------- parts
@@ -216,7 +217,7 @@ def test_a_trace_from_parts_has_the_same_events() -> None:
 
 
 def test_a_trace_from_parts_is_as_long_as_the_parts() -> None:
-    """Warp groups end where they do without probes; the parts started up to 755 cycles apart (descriptors are fetched)."""
+    """Warp groups end where they do without probes; in the parts they began up to 755 cycles apart."""
     found = recorded("gemm_in_parts")
     made = found.assembled()
     last = max(track.end for track in made.tracks)

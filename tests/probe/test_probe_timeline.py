@@ -1,4 +1,4 @@
-"""Measured times are put on what the replay says happened; recorded CTAs get the length that they have without probes."""
+"""Measured times are put on what the replay says happened, and CTAs get the length that they have unrecorded."""
 
 from __future__ import annotations
 
