@@ -116,6 +116,8 @@ class Gpu:
         ]
         times = int(self.headers()["start_clock"][cta]) + 10 * (1 + np.arange(len(marks)))
         ring = ring_of(times, marks, [True] * len(marks))
+        if not self.memories[-1].listed:
+            ring[:] = 0
         if self.running:
             ring[self.stops.get(warp, len(marks)) :] = 0
         return ring
@@ -333,6 +335,18 @@ def test_a_launch_that_never_ends(play: Play) -> None:
     names = {track.name for track in launch.tracks}
     assert {"load", "mma.0", "mma.1"} <= names
     assert len(launch.events) > 200
+
+
+def test_a_launch_that_ends_at_first_and_later_never_does(play: Play) -> None:
+    """The launches that tell the lengths of CTAs leave no records: that it hangs is said all the same."""
+    gpu, recorder = play("gemm", ctas=(0,), hangs_after=3)
+    with pytest.raises(GpuHang, match="in a launch that no warp group recorded: those before it, .* have ended"):
+        recorder.handle(Named(gpu))
+    assert [kind for kind, _ in gpu.launches] == ["recorded", "recorded", "unlisted", "unlisted"]
+    assert recorder.stuck
+    [launch] = recorder.trace.launches
+    assert launch.hang is not None
+    assert (launch.hang["ctas"], launch.hang["waiters"], len(launch.events)) == (32, [], 0)
 
 
 def test_an_interruption_goes_through(play: Play) -> None:

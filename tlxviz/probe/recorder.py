@@ -319,7 +319,10 @@ class _Session:
         found: list[NDArray[np.void]] = []
         for _ in range(3):
             self._restorer.restore()
-            self.watchdog.finish(self._probed(attempt.builds[0], memory.address(listed=False)))
+            try:
+                self.watchdog.finish(self._probed(attempt.builds[0], memory.address(listed=False)))
+            except TooLong:
+                self._explain_hang(attempt, attempt.builds[0], listed=False)
             found.append(memory.headers())
         lengths = np.median([headers["end_clock"] - headers["start_clock"] for headers in found], axis=0)
         return lengths.astype(np.int64), found
@@ -441,7 +444,7 @@ class _Session:
             keep &= (events["inner"] >= first) & (events["inner"] < last)
         return events if bool(keep.all()) else events.select(keep)
 
-    def _explain_hang(self, attempt: _Attempt, build: _Build) -> None:
+    def _explain_hang(self, attempt: _Attempt, build: _Build, *, listed: bool = True) -> None:
         memory = attempt.memory
         assert memory is not None
         warps = sorted(attempt.plan.warps(attempt.program))
@@ -455,11 +458,16 @@ class _Session:
             attempt.plan,
             build.number,
             attempt.replayed,
-            self._named,
+            self._named if listed else (),
             headers,
             rings,
             self._options.timeout,
         )
+        if not listed:
+            message = (
+                f"kernel {attempt.program.name} has not ended within {self._options.timeout:g} s on the GPU, in a "
+                "launch that no warp group recorded: those before it, with the same memory, have ended"
+            )
         tracks, events, mhz = self._until_then(attempt, Part(build.number, headers, rings))
         self.trace = described(
             self._launch,
