@@ -12,7 +12,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tlxviz.probe.streams import decode  # noqa: E402
+from tlxviz.probe.streams import decode
 
 RECORDS = 10_000_000
 ROUNDS = 7

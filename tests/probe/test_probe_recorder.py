@@ -340,7 +340,7 @@ def test_a_launch_that_never_ends(play: Play) -> None:
 def test_a_launch_that_ends_at_first_and_later_never_does(play: Play) -> None:
     """The launches that tell the lengths of CTAs leave no records: that it hangs is said all the same."""
     gpu, recorder = play("gemm", ctas=(0,), hangs_after=3)
-    with pytest.raises(GpuHang, match="in a launch that no warp group recorded: those before it, .* have ended"):
+    with pytest.raises(GpuHang, match=r"in a launch that no warp group recorded: those before it, .* have ended"):
         recorder.handle(Named(gpu))
     assert [kind for kind, _ in gpu.launches] == ["recorded", "recorded", "unlisted", "unlisted"]
     assert recorder.stuck
