@@ -275,10 +275,13 @@ class Assembler:
         runs: list[int] = []
         ranges: list[int] = []
         named = runs_with_ranges(self.program, table)
-        stops = [each.stop for each in placed]
+        lasts = np.array([each.stop for each in placed], np.int64)
+        own = table[table[:, CODE] < len(self.program.sites)]
+        np.maximum.at(lasts, own[:, RUN], own[:, END])
+        stops = [int(last) for last in lasts]
         for number, (run, each) in enumerate(zip(cta.agents, placed, strict=True)):
             agent = self.program.agents[run.agent]
-            place = (cta.cta, sm, agent.index, agent.warps, each.start, each.stop)
+            place = (cta.cta, sm, agent.index, agent.warps, each.start, stops[number])
             runs.append(len(made.tracks))
             made.tracks.append(Track(TrackKind.WARP_GROUP, agent.name, *place))
             ranges.append(len(made.tracks) if number in named else -1)

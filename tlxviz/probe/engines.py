@@ -101,10 +101,8 @@ class _Settler:
 
     def _bounded(self, table: Table, event: int, begin: int, end: int) -> None:
         """An event that a wait from `begin` to `end` was for."""
-        if end - begin > self._ready:
-            table[event, END] = max(int(table[event, BEGIN]), end)
-        else:
-            table[event, END] = max(int(table[event, BEGIN]), min(int(table[event, END]), begin))
+        done = end if end - begin > self._ready else min(int(table[event, END]), begin)
+        table[event, BEGIN], table[event, END] = min(int(table[event, BEGIN]), done), done
 
     def _issued(self, table: Table, row: int) -> int:
         """When the issue of an engine's event was over."""
@@ -158,17 +156,35 @@ class _Settler:
             self._named(rank, table)
 
     def _named(self, rank: int, table: Table) -> None:
-        """Lets every wait at a named barrier name the last arrival of its round."""
+        """Lets every wait at a named barrier name the last arrival of its round.
+
+        The clock behind `bar.sync` is read before the barrier holds the warp up: a wait has lasted until that arrival.
+        """
+        waits = self._rows(table, SiteKind.NAMED_WAIT)
+        if not len(waits):
+            return
+        following = _following(table, self._sites)
         latest: dict[tuple[int, int], tuple[int, int]] = {}
         for row in self._rows(table, SiteKind.NAMED_ARRIVE):
             key = int(table[row, SLOT]), int(table[row, PHASE])
             end = int(table[row, END])
             if key not in latest or end >= latest[key][0]:
                 latest[key] = end, int(row)
-        for row in self._rows(table, SiteKind.NAMED_WAIT):
+        for row in waits:
             found = latest.get((int(table[row, SLOT]), int(table[row, PHASE])))
             if found is not None:
                 table[row, RELEASED_BY], table[row, RELEASED_RANK] = found[1], rank
+                table[row, END] = max(int(table[row, END]), min(found[0], int(following[row])))
+
+
+def _following(table: Table, sites: int) -> NDArray[np.int64]:
+    """For the events of warp groups, the begin of the next of the same run; of its last, the end of all."""
+    begins = np.full(len(table), int(table[:, END].max(initial=0)), np.int64)
+    own = np.flatnonzero(table[:, CODE] < sites)
+    own = own[np.argsort(table[own, RUN], kind="stable")]
+    same = table[own[1:], RUN] == table[own[:-1], RUN]
+    begins[own[:-1][same]] = table[own[1:][same], BEGIN]
+    return begins
 
 
 def _lead(table: Table, simulated: list[Table], sites: int) -> NDArray[np.int64]:

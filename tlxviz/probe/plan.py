@@ -62,7 +62,7 @@ class Choice:
             first, colon, last = part.partition(":")
             if part in _GROUPS:
                 groups.append(part)
-            elif first.isdecimal() and (last.isdecimal() if colon else True):
+            elif first.isdecimal() and (last.isdecimal() and int(first) < int(last) if colon else True):
                 numbers.update(range(int(first), int(last) if colon else int(first) + 1))
             else:
                 known = ", ".join(_GROUPS)

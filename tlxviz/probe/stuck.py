@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.ir.program import Program, SiteKind
-from tlxviz.ir.sites import constant_int
+from tlxviz.ir.operation import Operation
+from tlxviz.ir.program import Agent, Program, Site, SiteKind
 from tlxviz.probe.buffer import MOST_OF_A_BLOCK
 from tlxviz.probe.plan import Plan
 from tlxviz.probe.points import Point
@@ -65,10 +65,11 @@ def stuck_report(
         "arrivers": [],
     }
     if not watched:
-        where = f"CTA {running[0]} and {len(running) - 1} others" if len(running) > 1 else f"CTA {report['cta']}"
+        others = {1: "", 2: " and another"}.get(len(running), f" and {len(running) - 1} others")
+        where = f"CTA {report['cta']}{others} {'has' if len(running) == 1 else 'have'}"
         if not len(running):
             return f"{said_first}, and no CTA of it is running: the GPU is busy with something else", report
-        return f"{said_first}. {where} have not ended; to see why, record one: --ctas {running[0]}", report
+        return f"{said_first}. {where} not ended; to see why, record one: --ctas {running[0]}", report
     cta = watched[0]
     positions = _positions(cta, points, plan, part, program, headers[cta.cta], rings)
     waiters = [
@@ -209,10 +210,15 @@ def _waiter(
                 "last_arrival": last,
             }
         case SiteKind.NAMED_WAIT:
-            threads = site.operation.operand("threads")
-            count = (constant_int(threads) or 0) if threads is not None else 0
-            arrived = 32 * sum(_met(program, cta, positions, slot, phase))
-            found |= {"operation": "named_wait", "count": count, "pending": max(0, count - arrived)}
+            count = _threads_of(site)
+            arrived, last = _signalled(program, cta, positions, (slot, parity))
+            found |= {
+                "operation": "named_wait",
+                "count": count,
+                "pending": max(0, count - arrived),
+                "completed_phases": parity,
+                "last_arrival": last,
+            }
         case SiteKind.CLUSTER_WAIT:
             found |= {"operation": "cluster_wait", "absent": []}
         case _:
@@ -220,26 +226,52 @@ def _waiter(
     return found
 
 
-def _met(program: Program, cta: CtaReplay, positions: Sequence[_Position], slot: int, phase: int) -> Iterator[int]:
-    """Warps of the warp groups that have come to a named barrier in its phase, those that stand there included."""
+def _threads_of(site: Site) -> int:
+    """Threads that a named barrier takes; 0 if the kernel computes that."""
+    value = next(iter(site.operation.groups.get("threads", ())), None)
+    owner = value.owner if value is not None else None
+    number = owner.attributes.get("value") if isinstance(owner, Operation) else None
+    return number if isinstance(number, int) else 0
+
+
+def _signalled(
+    program: Program, cta: CtaReplay, positions: Sequence[_Position], key: tuple[int, int]
+) -> tuple[int, dict[str, Any] | None]:
+    """Threads that have come to a phase of a named barrier, those who wait there included, and the last to arrive."""
+    arrived = 0
+    last: dict[str, Any] | None = None
     for number, position in enumerate(positions):
         own = _own(cta, number, len(program.sites))
-        ended = cta.rows[own[: position.events]]
-        if any(
-            program.sites[int(row[CODE])].kind in (SiteKind.NAMED_ARRIVE, SiteKind.NAMED_WAIT)
-            and (int(row[SLOT]), int(row[PHASE])) == (slot, phase)
-            for row in ended
-        ):
-            yield position.agent.warps
-            continue
-        standing = position.site >= 0 and program.sites[position.site].kind is SiteKind.NAMED_WAIT
-        row = cta.rows[own[position.events]] if position.events < len(own) else None
-        blocked = position.agent.blocked
-        if standing and (
-            (row is not None and (int(row[SLOT]), int(row[PHASE])) == (slot, phase))
-            or (row is None and blocked is not None and (blocked.slot, blocked.phase) == (slot, phase))
-        ):
-            yield position.agent.warps
+        agent = program.agents[position.agent.agent]
+        if position.site >= 0 and program.sites[position.site].kind is SiteKind.NAMED_WAIT:
+            blocked = position.agent.blocked
+            if position.events < len(own):
+                row = cta.rows[own[position.events]]
+                arrived += 32 * agent.warps * ((int(row[SLOT]), int(row[PHASE])) == key)
+            elif blocked is not None and blocked.site == position.site:
+                arrived += 32 * agent.warps * ((blocked.slot, blocked.phase) == key)
+        for row in cta.rows[own[: position.events]]:
+            site = program.sites[int(row[CODE])]
+            if site.kind is not SiteKind.NAMED_ARRIVE or int(row[SLOT]) != key[0]:
+                continue
+            if int(row[PHASE]) == key[1]:
+                arrived += 32 * agent.warps
+            if last is None or int(row[PHASE]) >= last["round"]:
+                last = _arrival(cta, agent, position, site, int(row[PHASE]))
+    if last is not None:
+        del last["round"]
+    return arrived, last
+
+
+def _arrival(cta: CtaReplay, agent: Agent, position: _Position, site: Site, number: int) -> dict[str, Any]:
+    return {
+        "agent": agent.name,
+        "cycle": position.since,
+        "file": site.location.file,
+        "line": site.location.line,
+        "cta": cta.cta,
+        "round": number,
+    }
 
 
 def _arrived(
@@ -257,14 +289,7 @@ def _arrived(
             if int(row[ROUND]) == key[3]:
                 arrived += int(site.operation.attributes.get("count", 1))
             if last is None or int(row[ROUND]) >= last["round"]:
-                last = {
-                    "agent": program.agents[position.agent.agent].name,
-                    "cycle": position.since,
-                    "file": site.location.file,
-                    "line": site.location.line,
-                    "cta": cta.cta,
-                    "round": int(row[ROUND]),
-                }
+                last = _arrival(cta, program.agents[position.agent.agent], position, site, int(row[ROUND]))
     if last is not None:
         del last["round"]
     return arrived, last
