@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,13 @@ from probe_samples import device, recorded, ring_of
 from tlxviz import _triton
 from tlxviz.ir import load_program
 from tlxviz.launch.model import Launch
-from tlxviz.probe import recorder as room
+from tlxviz.probe import session as room
 from tlxviz.probe.buffer import HEADER, NO_SM
 from tlxviz.probe.build import ProbingStages, unmarked
 from tlxviz.probe.launches import TooLong
 from tlxviz.probe.options import ProbeOptions
-from tlxviz.probe.recorder import GpuHang, ProbingRecorder
+from tlxviz.probe.recorder import ProbingRecorder
+from tlxviz.probe.session import GpuHang
 from tlxviz.sim.recording import Recording
 from tlxviz.sim.replay import replay
 
@@ -162,7 +162,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
         gpu = Gpu(name, **how)
 
         class Watchdog:
-            def __init__(self, seconds: float) -> None:
+            def __init__(self, seconds: float, kernel: str) -> None:
                 self.running = False
 
             def finish(self, launch: Callable[[], object]) -> object:
@@ -172,7 +172,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
                     raise TooLong
                 return made
 
-        def median_ms(launches: Any, before: Callable[[], None], rounds: int) -> list[float]:
+        def median_ms(launches: Any, before: Callable[[], None], rounds: int, watchdog: Any) -> list[float]:
             for launch in launches:
                 before()
                 launch()
@@ -184,7 +184,7 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
         monkeypatch.setattr(room, "median_ms", median_ms)
         monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (gpu.free, gpu.free))
         monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU that is played")
-        monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(synchronize=lambda: None))
+        monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
         recording = Recording(ctas=ctas)
         return gpu, ProbingRecorder(recording, options or ProbeOptions(), device())
 
@@ -327,7 +327,9 @@ def test_a_launch_that_never_ends(play: Play) -> None:
     assert recorder.stuck
     assert hook() is before
     assert gpu.launches == [("recorded", 0)]
-    assert str(caught.value).startswith("kernel hopper_gemm_ws has not ended within 3 s on the GPU: in CTA 0, ")
+    assert str(caught.value).startswith(
+        "kernel hopper_gemm_ws has not ended within 3 s (--timeout) on the GPU: in CTA 0, "
+    )
     assert "mma.1 waits for a_full[4], phase 0, at " in str(caught.value)
     [launch] = recorder.trace.launches
     assert launch.hang == caught.value.report

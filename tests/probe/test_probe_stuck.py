@@ -87,7 +87,9 @@ def test_a_consumer_that_does_not_arrive() -> None:
     assert load["line"] == line_of(found, "load", SiteKind.WAIT, "b_empty")
     place = f"{load['file']}:{load['line']}"
     assert f"load waits for b_empty[1], phase 0, at {place} (it has 1 of 2 arrivals)" in message
-    assert message.startswith("kernel hopper_gemm_ws has not ended within 20 s on the GPU: in CTA 0, load waits")
+    assert message.startswith(
+        "kernel hopper_gemm_ws has not ended within 20 s (--timeout) on the GPU: in CTA 0, load waits"
+    )
     assert message.endswith("this depends on the order in which things happen")
     assert (report["cta"], report["ctas"], report["ended"]) == (0, 1, [])
     assert {each["variable"] for each in report["arrivers"]} >= {"b_empty"}
@@ -200,7 +202,7 @@ def test_ctas_that_are_not_recorded() -> None:
         found.program, found.points, found.plan, 0, found.replayed, [0], headers, part.rings, 2.5
     )
     assert message == (
-        "kernel hopper_gemm_ws has not ended within 2.5 s on the GPU. CTA 3 and 2 others have not ended; "
+        "kernel hopper_gemm_ws has not ended within 2.5 s (--timeout) on the GPU. CTA 3 and 2 others have not ended; "
         "to see why, record one: --ctas 3"
     )
     assert (report["cta"], report["ctas"], report["queued"], report["waiters"]) == (3, 3, 0, [])
@@ -214,7 +216,7 @@ def test_a_launch_of_which_nothing_runs() -> None:
     headers = np.zeros_like(found.streams.parts[0].headers)
     rings = found.streams.parts[0].rings
     message, report = stuck_report(found.program, found.points, found.plan, 0, found.replayed, [0], headers, rings, 20)
-    assert message.endswith("and no CTA of it is running: it waits for work before it in its stream")
+    assert message.endswith("and no CTA of it is running: the GPU is busy with something else")
     assert (report["queued"], report["cta"]) == (32, -1)
 
 

@@ -75,12 +75,13 @@ class Call(Protocol):
 
 
 class GpuHang(TlxvizError):
-    """A kernel has not ended in time. `trace` is what it did until then."""
+    """A kernel has not ended in time. `report` is what a trace says about it, `trace` what it did until then."""
 
     exit_code = ExitCode.FINDINGS
 
-    def __init__(self, message: str, trace: LaunchTrace | None = None) -> None:
+    def __init__(self, message: str, report: dict[str, Any], trace: LaunchTrace) -> None:
         super().__init__(message)
+        self.report = report
         self.trace = trace
 
 
@@ -220,7 +221,7 @@ class Session:
         self._measure_times(attempt, sm)
         # The last launch is the program's own.
         self._restorer.restore()
-        attempt.kernel = self._finished(self._call.launch)
+        attempt.kernel = self._finished(attempt, self._call.launch)
 
     def _on_first_sm(self, attempt: Attempt) -> int:
         """Records again, with all CTAs of the SM that CTA 0 was on; until it comes there once more."""
@@ -238,7 +239,7 @@ class Session:
         found = []
         for _ in range(_REFERENCES):
             self._restorer.restore()
-            self._finished(self._probed(attempt, 0, attempt.memory.address(listed=False)))
+            self._finished(attempt, self._probed(attempt, 0, attempt.memory.address(listed=False)))
             found.append(attempt.memory.headers())
         attempt.references = found
         lengths = np.median([headers["end_clock"] - headers["start_clock"] for headers in found], axis=0)
@@ -249,13 +250,13 @@ class Session:
         launches = [self._call.launch, *(self._probed(attempt, part, address) for part in range(len(attempt.builds)))]
         restore = self._restorer.restore
         self._restorer.restore()
-        self._finished(self._call.launch)  # so that no compilation and no loading is timed
+        self._finished(attempt, self._call.launch)  # so that no compilation and no loading is timed
         try:
             [single] = median_ms([self._call.launch], restore, 1, self.watchdog)
             rounds = max(1, min(self._options.repeat, int(_BUDGET_MS / max(single * len(launches), 1e-3))))
             attempt.plain_ms, *probed = median_ms(launches, restore, rounds, self.watchdog)
         except TooLong:
-            raise self._sometimes_hangs() from None
+            raise self._later_hang(attempt) from None
         attempt.probed_ms, attempt.rounds = max(probed), rounds
 
     # ---- launches
@@ -267,19 +268,22 @@ class Session:
 
         return launch
 
-    def _finished(self, launch: Callable[[], Any]) -> Any:
-        """A launch that ended before."""
+    def _finished(self, attempt: Attempt, launch: Callable[[], Any]) -> Any:
+        """A launch that is not recorded, of a kernel that ended before."""
         try:
             return self.watchdog.finish(launch)
         except TooLong:
-            raise self._sometimes_hangs() from None
+            raise self._later_hang(attempt) from None
 
-    def _sometimes_hangs(self) -> GpuHang:
-        return GpuHang(
-            f"kernel {self._program.name} ended when it was recorded, and has not ended within "
-            f"{self._options.timeout:g} s when it was launched again with the same memory: it depends on the order in "
-            "which things happen. Record it with --repeat 1 until a recorded launch hangs"
+    def _later_hang(self, attempt: Attempt) -> GpuHang:
+        message = (
+            f"kernel {self._program.name} has not ended within {self._options.timeout:g} s (--timeout) on the GPU, in "
+            "a launch that no warp group recorded: those before it, with the same memory, have ended, so it depends on "
+            "the order in which things happen. Record it again until a recorded launch hangs"
         )
+        left = Part(0, attempt.memory.headers(), {})
+        _, report = self._report(attempt, left, frozenset())
+        return GpuHang(message, report, self._results.stuck(attempt, left, report, ()))
 
     def _recorded(self, attempt: Attempt, part: int, sm: int) -> None:
         """One launch of a part, with what it leaves in memory."""
@@ -308,18 +312,21 @@ class Session:
 
     def _hang(self, attempt: Attempt, part: int) -> GpuHang:
         left = self._left(attempt, part, attempt.memory.headers(), self._named)
-        message, report = stuck_report(
+        message, report = self._report(attempt, left, self._named)
+        return GpuHang(message, report, self._results.stuck(attempt, left, report, self._named))
+
+    def _report(self, attempt: Attempt, left: Part, ctas: frozenset[int]) -> tuple[str, dict[str, Any]]:
+        return stuck_report(
             attempt.program,
             attempt.points,
             attempt.plan,
-            part,
+            left.number,
             attempt.replayed,
-            self._named,
+            ctas,
             left.headers,
             left.rings,
             self._options.timeout,
         )
-        return GpuHang(message, self._results.stuck(attempt, left, report, self._named))
 
 
 @contextmanager
