@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tlxviz.probe.correction import Correction, Stretch
 from tlxviz.probe.points import Point
-from tlxviz.probe.timeline import Placed, place_events
+from tlxviz.probe.timeline import Passed, Placed, place_events
 from tlxviz.sim.replay import AgentReplay
 from tlxviz.sim.rows import BEGIN, CODE, COLUMNS, END, RUN
 
@@ -38,9 +38,15 @@ def agent(marks: Sequence[int], places: Sequence[int], *, end: int = 220) -> Age
     return AgentReplay(0, 0, 4, np.array(marks, np.int32), np.array(places, np.int64), 0, end, True, None)
 
 
+def passed(measured: dict[int, Any]) -> Passed:
+    """By position among the marks, the cycle at which it was passed, or those of several parts."""
+    both = [(place, cycle) for place, at in measured.items() for cycle in np.array([at]).ravel().tolist()]
+    places, cycles = zip(*both, strict=True) if both else ((), ())
+    return Passed(np.array(places, np.int64), np.array(cycles, np.int64))
+
+
 def placed(measured: dict[int, Any], rows: Any = SIMULATED, marks: Any = range(5), places: Any = PLACES) -> Placed:
-    times = {place: np.array([at]).ravel() for place, at in measured.items()}
-    return place_events(table(*rows), 0, agent(list(marks), places), POINTS, times, 3)
+    return place_events(table(*rows), 0, agent(list(marks), places), POINTS, passed(measured), 3)
 
 
 def test_points_are_begins_and_ends_and_the_rest_is_in_proportion() -> None:
@@ -99,7 +105,7 @@ def test_only_the_rows_of_the_run_itself_are_placed() -> None:
     # the second row is an engine's, the third another warp group's
     rows = table((WAIT, 0, 100), (MMA + 3, 100, 300), (WAIT, 5, 50), (ARRIVE, 100, 110))
     rows[2, RUN] = 1
-    times = {place: np.array([at]) for place, at in enumerate((1000, 1010, 1210))}
+    times = passed({0: 1000, 1: 1010, 2: 1210})
     found = place_events(rows, 0, agent([0, 1, 2], [0, 0, 3]), POINTS, times, 3)
     assert found.rows.tolist() == [0, 3]
     assert found.end[0] == found.begin[1] == 1210

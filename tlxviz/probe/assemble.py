@@ -18,7 +18,7 @@ from tlxviz.probe.plan import Plan
 from tlxviz.probe.points import Point
 from tlxviz.probe.ptx import tag_of
 from tlxviz.probe.streams import Difference, decode, written
-from tlxviz.probe.timeline import Placed, Times, place_events
+from tlxviz.probe.timeline import Passed, Placed, Times, place_events
 from tlxviz.sim.placement import Placement
 from tlxviz.sim.ranges import RangesAmiss, close_ranges, runs_with_ranges
 from tlxviz.sim.record import TrackNumbers, engine_tracks, events_of_cluster
@@ -127,41 +127,37 @@ class Assembler:
 
     def _measured(
         self, cta: CtaReplay, parts: Sequence[Part], clock: CommonClock, made: Assembled, *, ended: bool
-    ) -> list[dict[int, Times]]:
-        """By run of a warp group: position among its marks to the cycles, since the launch began, at which it was
-        passed in the parts."""
+    ) -> list[Passed]:
+        """When each run of a warp group passed its points, in cycles since the launch began."""
         by_part = [self._part(cta, part, made, ended=ended) for part in parts]
+        sm = int(parts[0].headers["sm"][cta.cta])
         if len(parts) == 1:
-            sm = int(parts[0].headers["sm"][cta.cta])
             correct = self._correction(parts[0], clock, sm)
-            return [
-                {place: np.array([cycle]) for place, cycle in _corrected(run, clock, sm, correct).items()}
-                for run in by_part[0]
-            ]
-        begin = int(clock.cycle(int(parts[0].headers["sm"][cta.cta]), parts[0].headers["start_clock"][cta.cta]))
+            return [_corrected(run, clock, sm, correct) for run in by_part[0]]
+        begin = int(clock.cycle(sm, parts[0].headers["start_clock"][cta.cta]))
         scaled = [
             [self._scaled(run, part.headers[cta.cta], cta.cta, begin) for run in own]
             for own, part in zip(by_part, parts, strict=True)
         ]
         return [_merged([own[run] for own in scaled]) for run in range(len(cta.agents))]
 
-    def _part(self, cta: CtaReplay, part: Part, made: Assembled, *, ended: bool) -> list[dict[int, int]]:
-        """By run: position among its marks to the clock of the SM, for the points that the part recorded."""
+    def _part(self, cta: CtaReplay, part: Part, made: Assembled, *, ended: bool) -> list[Passed]:
+        """The same on the clock of the SM, for the points that the part recorded."""
         active = np.zeros(len(self.points), bool)
         active[list(self.plan.active(self.points, part.number))] = True
-        found: list[dict[int, int]] = [{} for _ in cta.agents]
+        nothing = np.empty(0, np.int64)
+        found = [Passed(nothing, nothing) for _ in cta.agents]
         start = int(part.headers["start_clock"][cta.cta])
-        warps = self.plan.warps(self.program)
-        for warp in sorted(warps):
+        for warp in sorted(self.plan.warps(self.program)):
             runs = [
                 number
                 for number, agent in enumerate(cta.agents)
                 if agent.first_thread // 32 <= warp < agent.first_thread // 32 + agent.warps
             ]
-            kept = [np.flatnonzero(active[cta.agents[number].marks]) for number in runs]
-            expected = [cta.agents[number].marks[places] for number, places in zip(runs, kept, strict=True)]
             if not runs:
                 continue
+            kept = [np.flatnonzero(active[cta.agents[number].marks]) for number in runs]
+            expected = [cta.agents[number].marks[places] for number, places in zip(runs, kept, strict=True)]
             joined = np.concatenate(expected)
             ring = part.rings[cta.cta, warp]
             if not ended:
@@ -173,10 +169,9 @@ class Assembler:
             made.missing += stream.missing
             first = 0
             for number, places in zip(runs, kept, strict=True):
-                agent = cta.agents[number]
-                if agent.first_thread // 32 == warp:
+                if cta.agents[number].first_thread // 32 == warp:
                     own = stream.times[first : first + len(places)]
-                    found[number] = dict(zip(places.tolist(), own.tolist(), strict=False))
+                    found[number] = Passed(places[: len(own)], own)
                 first += len(places)
         return found
 
@@ -220,12 +215,11 @@ class Assembler:
         ]
         return Correction(stretches)
 
-    def _scaled(self, run: Mapping[int, int], header: np.void, cta: int, begin: int) -> dict[int, float]:
-        """Cycles since the launch began, as if the CTA had begun at cycle `begin` and had its length without probes."""
-        length = int(header["end_clock"]) - int(header["start_clock"])
-        factor = 1.0 if self.lengths is None else int(self.lengths[cta]) / max(1, length)
-        start = int(header["start_clock"])
-        return {place: begin + (cycle - start) * factor for place, cycle in run.items()}
+    def _scaled(self, run: Passed, header: np.void, cta: int, begin: int) -> Passed:
+        """As if the CTA had begun at cycle `begin` and had its length without probes."""
+        start, end = int(header["start_clock"]), int(header["end_clock"])
+        factor = 1.0 if self.lengths is None else int(self.lengths[cta]) / max(1, end - start)
+        return Passed(run.places, begin + np.rint((run.cycles - start) * factor).astype(np.int64))
 
     def _slow_down(self, parts: Sequence[Part]) -> float:
         if self.lengths is None:
@@ -243,7 +237,7 @@ class Assembler:
     def _cluster(
         self,
         ctas: Sequence[CtaReplay],
-        measured: Sequence[list[dict[int, Times]]],
+        measured: Sequence[list[Passed]],
         part: Part,
         clock: CommonClock,
         made: Assembled,
@@ -348,31 +342,31 @@ def _seen(tables: Sequence[Table], placed: Sequence[Sequence[Placed]], sites: in
     return made
 
 
-def _corrected(run: Mapping[int, int], clock: CommonClock, sm: int, correct: Correction | None) -> dict[int, int]:
-    cycles = clock.cycle(sm, np.array(list(run.values()), np.int64))
-    if correct is not None:
-        cycles = correct(cycles)
-    return dict(zip(run, cycles.tolist(), strict=True))
+def _corrected(run: Passed, clock: CommonClock, sm: int, correct: Correction | None) -> Passed:
+    cycles = clock.cycle(sm, run.cycles)
+    return Passed(run.places, cycles if correct is None else correct(cycles))
 
 
-def _merged(parts: Sequence[Mapping[int, float]]) -> dict[int, Times]:
+def _merged(parts: Sequence[Passed]) -> Passed:
     """The times of one run from several parts, which have some points in common: at these they are made to agree."""
-    common = sorted(set(parts[0]).intersection(*parts[1:]))
-    mean = np.array([sum(part[place] for part in parts) / len(parts) for place in common])
-    mean = np.maximum.accumulate(mean)
-    merged: dict[int, list[float]] = {}
-    for part in parts:
-        places = sorted(part)
-        own = np.maximum.accumulate(np.array([part[place] for place in common]))
-        values = np.array([part[place] for place in places])
-        aligned = _between_anchors(values, own, mean) if common else values
-        for place, value in zip(places, aligned.tolist(), strict=True):
-            merged.setdefault(place, []).append(value)
-    return {place: np.rint(np.array(values)).astype(np.int64) for place, values in sorted(merged.items())}
+    common = parts[0].places
+    for part in parts[1:]:
+        common = np.intersect1d(common, part.places)
+    if len(common):
+        anchors = [
+            np.maximum.accumulate(part.cycles[np.searchsorted(part.places, common)].astype(float)) for part in parts
+        ]
+        mean = np.mean(anchors, axis=0)
+        parts = [
+            Passed(part.places, np.rint(_between_anchors(part.cycles, own, mean)).astype(np.int64))
+            for part, own in zip(parts, anchors, strict=True)
+        ]
+    places = np.concatenate([part.places for part in parts])
+    return Passed(places, np.concatenate([part.cycles for part in parts]))
 
 
 def _between_anchors(
-    values: NDArray[np.float64], own: NDArray[np.float64], mean: NDArray[np.float64]
+    values: NDArray[np.int64], own: NDArray[np.float64], mean: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     inside = np.interp(values, own, mean)
     inside = np.where(values < own[0], values - own[0] + mean[0], inside)

@@ -6,7 +6,7 @@ takes the point's time. What lies between two points is placed there in the prop
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,12 +39,22 @@ class Placed:
     """Whether the first of the others has been seen to begin."""
 
 
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """When one run of a warp group passed its points."""
+
+    places: NDArray[np.int64]
+    """Positions among the run's marks; the same may be there for each part that recorded it."""
+    cycles: Times
+    """For each, all on one clock."""
+
+
 def place_events(
     table: NDArray[np.int64],
     number: int,
     agent: AgentReplay,
     points: Sequence[Point],
-    measured: Mapping[int, Times],
+    passed: Passed,
     sites: int,
 ) -> Placed:
     """The measured times of the events of one run.
@@ -54,41 +64,52 @@ def place_events(
         number: The run's position in the CTA.
         agent: The run.
         points: All points of the kernel.
-        measured: By position in `agent.marks`: all times at which that point was passed; one from each part that
-            recorded it, on one clock.
+        passed: What was measured.
         sites: How many sites the program has.
     """
     rows = np.flatnonzero((table[:, RUN] == number) & (table[:, CODE] < sites))
     count = len(rows)
     simulated = np.empty(2 * count, np.int64)
     simulated[0::2], simulated[1::2] = table[rows, BEGIN], table[rows, END]
-    site_of = table[rows, CODE]
-    before = np.searchsorted(rows, agent.places)
+    # one place more than rows: of no event, whose site no point begins or ends
+    site_of = np.append(table[rows, CODE], sites)
+    event = np.searchsorted(rows, agent.places)[passed.places]
+    mark = agent.marks[passed.places]
+    begins, ends = _table([point.begins for point in points], sites), _table([point.ends for point in points], sites)
+    starts = np.array([point.starts for point in points], bool)
+    finishes = np.array([point.finishes for point in points], bool)
     # pins: position among begins and ends in turn; -1 and 2 * count are the run's own start and end
-    pins: dict[int, list[int]] = {}
-    for position, times in measured.items():
-        point = points[int(agent.marks[position])]
-        event = int(before[position])
-        time = int(times.mean())
-        if point.starts:
-            pins.setdefault(-1, []).append(time)
-        if point.finishes:
-            pins.setdefault(2 * count, []).append(time)
-        if event > 0 and int(site_of[event - 1]) in point.ends:
-            pins.setdefault(2 * event - 1, []).append(time)
-        if event < count and int(site_of[event]) in point.begins:
-            pins.setdefault(2 * event, []).append(time)
-    return _placed(agent, rows, simulated, {place: sum(times) // len(times) for place, times in pins.items()})
+    pinned = [
+        (np.full(len(event), -1), starts[mark]),
+        (np.full(len(event), 2 * count), finishes[mark]),
+        (2 * event - 1, (event > 0) & ends[mark, site_of[event - 1]]),
+        (2 * event, begins[mark, site_of[event]]),
+    ]
+    places = np.concatenate([place[holds] for place, holds in pinned])
+    cycles = np.concatenate([passed.cycles[holds] for _, holds in pinned])
+    known, which = np.unique(places, return_inverse=True)
+    sums = np.zeros(len(known), np.int64)
+    np.add.at(sums, which, cycles)
+    return _placed(agent, rows, simulated, known + 1, sums // np.maximum(1, np.bincount(which, minlength=len(known))))
 
 
-def _placed(agent: AgentReplay, rows: NDArray[np.intp], simulated: Times, pins: Mapping[int, int]) -> Placed:
+def _table(numbers: Sequence[tuple[int, ...]], sites: int) -> NDArray[np.bool_]:
+    """A row for each point, a column for each site and one more."""
+    made = np.zeros((len(numbers), sites + 1), bool)
+    for row, own in enumerate(numbers):
+        made[row, list(own)] = True
+    return made
+
+
+def _placed(
+    agent: AgentReplay, rows: NDArray[np.intp], simulated: Times, known: NDArray[np.int64], times: Times
+) -> Placed:
+    """The events between what is known: positions, one more than those among begins and ends, and their times."""
     count = len(simulated)
     whole = np.concatenate([[agent.begin], simulated, [max(agent.end, agent.begin)]])
     whole = np.maximum.accumulate(whole)
-    known = np.array(sorted(pins), np.int64) + 1
     if not len(known):
         return Placed(rows, simulated[0::2], simulated[1::2], agent.begin, agent.begin, 0, 0, False)
-    times = np.array([pins[place - 1] for place in known.tolist()], np.int64)
     ordered = np.maximum.accumulate(times)
     shifted = int((ordered - times).max())
     made = _between(whole, known, ordered)
@@ -97,9 +118,8 @@ def _placed(agent: AgentReplay, rows: NDArray[np.intp], simulated: Times, pins: 
     last = int(known[-1])
     ended = last > count
     stop = int(made[count + 1]) if ended else int(ordered[-1])
-    return Placed(
-        rows, begin, end, int(made[0]), stop, shifted, count // 2 if ended else last // 2, last % 2 == 1 and not ended
-    )
+    seen = count // 2 if ended else last // 2
+    return Placed(rows, begin, end, int(made[0]), stop, shifted, seen, last % 2 == 1 and not ended)
 
 
 def _between(whole: Times, known: NDArray[np.int64], times: Times) -> Times:
