@@ -66,6 +66,7 @@ class OwnGpu(Protocol):
         kernels: Callable[[str], bool],
         launches: Collection[int] | None,
         ctas: Sequence[int] | None,
+        progress: Callable[[str, int, int], None] | None,
     ) -> GpuRecorder: ...
 
     def run_script(
@@ -176,13 +177,14 @@ class Gpu:
         kernels: Callable[[str], bool],
         launches: Collection[int] | None,
         ctas: Sequence[int] | None,
+        progress: Callable[[str, int, int], None] | None,
     ) -> GpuRecorder:
         from tlxviz.devices import load_device
         from tlxviz.probe.recorder import ProbingRecorder
         from tlxviz.sim.recording import Recording
 
         # Which GPU it is, CUDA says once the script has initialised it.
-        return ProbingRecorder(Recording(kernels, launches, ctas), options, load_device(_NEAREST))
+        return ProbingRecorder(Recording(kernels, launches, ctas), options, load_device(_NEAREST), progress)
 
     def run_script(
         self, target: Path | str, argv: Sequence[str], handler: Handler, log: LaunchLog, *, first_config: bool

@@ -183,6 +183,7 @@ class Measurement:
             kernels=KernelFilter(tuple(arguments.kernel)),
             launches=arguments.launch.numbers,
             ctas=arguments.ctas,
+            progress=progress,
         )
         return _Measuring(self, recorder)
 

@@ -7,7 +7,7 @@ from typing import Any
 from tlxviz.devices.model import Device
 from tlxviz.probe.options import ProbeOptions
 from tlxviz.probe.plan import Choice
-from tlxviz.probe.session import Call, GpuHang, Session
+from tlxviz.probe.session import Call, GpuHang, Progress, Session
 from tlxviz.sim.recording import Recording
 from tlxviz.trace.model import Trace
 
@@ -19,12 +19,15 @@ class ProbingRecorder:
         recording: What to keep; more can be added to `recordings` at any time.
         options: How to record.
         device: What the machine model says of the GPU.
+        progress: Called with the kernel's name, the launches of it that have been made, and how many there will be.
 
     Raises:
         UsageError: the options name probes that there are none of.
     """
 
-    def __init__(self, recording: Recording, options: ProbeOptions, device: Device) -> None:
+    def __init__(
+        self, recording: Recording, options: ProbeOptions, device: Device, progress: Progress | None = None
+    ) -> None:
         self._first = recording
         self.recordings = [recording]
         """Those that are told of each launch."""
@@ -33,6 +36,7 @@ class ProbingRecorder:
         """Whether a kernel is still running that may never end, so that the GPU cannot be used any more."""
         Choice.parse(options.probes)
         self._options = options
+        self._progress = progress
         self._parts: dict[str, int] = {}
         """By the TTGIR of a kernel, in how many parts it is recorded best."""
 
@@ -67,7 +71,7 @@ class ProbingRecorder:
             return None
         ctas = sorted({number for each in asking for number in each.ctas or ()})
         first_sm = any(each.ctas is None for each in asking)
-        session = Session(call, plain, self.device, self._options, ctas, first_sm=first_sm)
+        session = Session(call, plain, self.device, self._options, ctas, first_sm=first_sm, progress=self._progress)
         trace = session.lacking()
         try:
             if trace is not None:

@@ -49,6 +49,9 @@ _BUDGET_MS = 4000.0
 """GPU time that the timed launches of one recorded launch may take."""
 
 
+Progress = Callable[[str, int, int], None]
+
+
 class Call(Protocol):
     """One launch that a program is about to make. Everything happens under the stage hook that is in force."""
 
@@ -95,11 +98,22 @@ class Session:
         options: How to record.
         ctas: Linear numbers of the CTAs to record.
         first_sm: Whether CTA 0 is recorded as well, and the others of its SM.
+        progress: Is told the kernel's name, the launches that have been made, and how many there will be.
     """
 
     def __init__(
-        self, call: Call, plain: Any, device: Device, options: ProbeOptions, ctas: Sequence[int], *, first_sm: bool
+        self,
+        call: Call,
+        plain: Any,
+        device: Device,
+        options: ProbeOptions,
+        ctas: Sequence[int],
+        *,
+        first_sm: bool,
+        progress: Progress | None = None,
     ) -> None:
+        self._progress = progress
+        self._made = self._planned = 0
         self._call = call
         self._plain = plain
         self._options = options
@@ -207,6 +221,7 @@ class Session:
         return Memory(self._total, kept, rings, records)
 
     def _run(self, attempt: Attempt) -> None:
+        self._plan_launches(len(attempt.builds))
         for part in range(len(attempt.builds)):
             self._recorded(attempt, part, NO_SM)
         if not self._restorer.possible:
@@ -220,7 +235,7 @@ class Session:
         sm = self._on_first_sm(attempt) if self._first_sm and attempt.plan.parts == 1 else NO_SM
         self._measure_times(attempt, sm)
         # The last launch is the program's own.
-        self._restorer.restore()
+        self._restore()
         attempt.kernel = self._finished(attempt, self._call.launch)
 
     def _on_first_sm(self, attempt: Attempt) -> int:
@@ -238,7 +253,7 @@ class Session:
         """How long each CTA takes where nothing is recorded, from launches of the same build."""
         found = []
         for _ in range(_REFERENCES):
-            self._restorer.restore()
+            self._restore()
             self._finished(attempt, self._probed(attempt, 0, attempt.memory.address(listed=False)))
             found.append(attempt.memory.headers())
         attempt.references = found
@@ -248,8 +263,8 @@ class Session:
     def _measure_times(self, attempt: Attempt, sm: int) -> None:
         address = attempt.memory.address(sm=sm, listed=True)
         launches = [self._call.launch, *(self._probed(attempt, part, address) for part in range(len(attempt.builds)))]
-        restore = self._restorer.restore
-        self._restorer.restore()
+        restore = self._restore
+        self._restore()
         self._finished(attempt, self._call.launch)  # so that no compilation and no loading is timed
         try:
             [single] = median_ms([self._call.launch], restore, 1, self.watchdog)
@@ -260,6 +275,18 @@ class Session:
         attempt.probed_ms, attempt.rounds = max(probed), rounds
 
     # ---- launches
+
+    def _plan_launches(self, parts: int) -> None:
+        """Says how many launches an attempt takes."""
+        again = 2 * parts + _REFERENCES + int(self._first_sm) + 2 + self._options.repeat * (1 + parts)
+        self._planned = self._made + (again if self._restorer.possible else parts)
+
+    def _restore(self) -> None:
+        """Before each launch: memory is as it was."""
+        self._restorer.restore()
+        if self._progress is not None:
+            self._progress(self._launch.kernel, self._made, max(self._planned, self._made + 1))
+        self._made += 1
 
     def _probed(self, attempt: Attempt, part: int, address: int) -> Callable[[], Any]:
         def launch() -> Any:
@@ -288,7 +315,7 @@ class Session:
     def _recorded(self, attempt: Attempt, part: int, sm: int) -> None:
         """One launch of a part, with what it leaves in memory."""
         memory = attempt.memory
-        self._restorer.restore()
+        self._restore()
         memory.clear()
         try:
             attempt.kernel = self.watchdog.finish(self._probed(attempt, part, memory.address(sm=sm, listed=True)))
