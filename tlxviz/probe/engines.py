@@ -158,7 +158,8 @@ class _Settler:
     def _named(self, rank: int, table: Table) -> None:
         """Lets every wait at a named barrier name the last arrival of its round.
 
-        The clock behind `bar.sync` is read before the barrier holds the warp up: a wait has lasted until that arrival.
+        The clock behind `bar.sync` is read before the barrier holds the warp up: a wait has lasted until that arrival,
+        and until the last of those who wait had come.
         """
         waits = self._rows(table, SiteKind.NAMED_WAIT)
         if not len(waits):
@@ -170,11 +171,15 @@ class _Settler:
             end = int(table[row, END])
             if key not in latest or end >= latest[key][0]:
                 latest[key] = end, int(row)
+        complete = {key: end for key, (end, _) in latest.items()}
         for row in waits:
-            found = latest.get((int(table[row, SLOT]), int(table[row, PHASE])))
-            if found is not None:
-                table[row, RELEASED_BY], table[row, RELEASED_RANK] = found[1], rank
-                table[row, END] = max(int(table[row, END]), min(found[0], int(following[row])))
+            key = int(table[row, SLOT]), int(table[row, PHASE])
+            complete[key] = max(complete.get(key, 0), int(table[row, BEGIN]))
+        for row in waits:
+            key = int(table[row, SLOT]), int(table[row, PHASE])
+            if key in latest:
+                table[row, RELEASED_BY], table[row, RELEASED_RANK] = latest[key][1], rank
+            table[row, END] = max(int(table[row, END]), min(complete[key], int(following[row])))
 
 
 def _following(table: Table, sites: int) -> NDArray[np.int64]:
