@@ -30,6 +30,8 @@ def kernel(
 ) -> Kernel:
     """A kernel of at most `threads` threads; `exact` promises that many, as setmaxnreg wants it."""
     bound = f".reqntid {threads}" if exact else f".maxntid {threads}"
+    if cluster > 1:
+        bound += "\n.explicitcluster"
     if registers:
         bound += f"\n.maxnreg {registers}"
     name = "".join(character if character.isalnum() else "_" for character in name)
