@@ -71,7 +71,7 @@ _UNROLLED = 16
 """Steps of each chain in a turn of the loop."""
 
 
-def _of(name: str) -> Instruction:
+def instruction_of(name: str) -> Instruction:
     return next(each for each in INSTRUCTIONS if each.name == name)
 
 
@@ -173,8 +173,8 @@ def mufu_and_fma(machine: Machine) -> Iterator[Measurement]:
 @benchmark("alu.mufu_beside_fma")
 def mufu_beside_fma(machine: Machine) -> Iterator[Measurement]:
     """Cycles of 64 steps where one warp group does ex2 and another FMA: (what each does, what runs beside it)."""
-    ex2 = "\n".join(code(_of('ex2.f32'), 8, number % 8) for number in range(64))
-    fma = "\n".join(code(_of('fma.f32'), 8, number % 8) for number in range(64))
+    ex2 = "\n".join(code(instruction_of("ex2.f32"), 8, number % 8) for number in range(64))
+    fma = "\n".join(code(instruction_of("fma.f32"), 8, number % 8) for number in range(64))
     body = f"""
 {{
     .reg .pred lower;

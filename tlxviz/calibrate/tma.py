@@ -116,54 +116,58 @@ def latency(machine: Machine) -> Iterator[Measurement]:
             yield from _latencies(machine, rows, boxes, source)
 
 
-def stream_kernel(rows: int, stages: int) -> Kernel:
-    """A warp loads `n` boxes into a ring of `stages`, each as soon as its slot's last load is there.
+def ring(rows: int, stages: int, area: str, count: str, stride: str, mask: str) -> str:
+    """A warp loads `count` boxes into a ring of `stages`, each as soon as its slot's last load is there.
 
-    Box i of a CTA: tile i & pb, 128 tiles side by side, below `cta * pa` rows.
+    `area` is where the ring's barriers are, and its slots 1024 bytes further. Box i of a CTA is tile i & mask, 128 tiles
+    side by side, below `cta * stride` rows.
     """
     size = rows * 2 * _WIDTH
-    return kernel(
-        f"tma_stream_{rows}_{stages}",
-        timed(
-            f"""
-{{
-    .reg .b32 slot, parity, mask, stride, barrier, to, x, y, tile, left;
-    .reg .pred fresh, wrapped;
-{ELECTED}
-    cvt.u32.u64 stride, pa;
-    cvt.u32.u64 mask, pb;
-    mov.b32 slot, 0;
-    mov.b32 parity, 1;
-{repeated(f'''
-    mad.lo.u32 barrier, slot, 8, base;
-    mad.lo.u32 to, slot, {size}, base;
+    following = f"""
+    add.u32 slot, slot, 1;
+    setp.eq.u32 wrapped, slot, {stages};
+    @wrapped xor.b32 parity, parity, 1;
+    selp.b32 slot, 0, slot, wrapped;"""
+    load = f"""
+    mad.lo.u32 barrier, slot, 8, {area};
+    mad.lo.u32 to, slot, {size}, {area};
     add.u32 to, to, 1024;
-    and.b32 tile, turn, mask;
+    and.b32 tile, turn, {mask};
     and.b32 x, tile, 127;
     shl.b32 x, x, 6;
     shr.u32 y, tile, 7;
     mul.lo.u32 y, y, {rows};
-    mad.lo.u32 y, cta, stride, y;
+    mad.lo.u32 y, cta, {stride}, y;
 {wait("barrier", "parity")}
     @elected mbarrier.arrive.expect_tx.shared::cta.b64 _, [barrier], {size};
 {_load("to", "x", "y", "barrier")}
-    add.u32 slot, slot, 1;
-    setp.eq.u32 wrapped, slot, {stages};
-    @wrapped xor.b32 parity, parity, 1;
-    selp.b32 slot, 0, slot, wrapped;
-''')}
-    mov.b32 left, 0;
-LAST:
-    mad.lo.u32 barrier, slot, 8, base;
+{following}"""
+    last = f"""
+    mad.lo.u32 barrier, slot, 8, {area};
 {wait("barrier", "parity")}
-    add.u32 slot, slot, 1;
-    setp.eq.u32 wrapped, slot, {stages};
-    @wrapped xor.b32 parity, parity, 1;
-    selp.b32 slot, 0, slot, wrapped;
-    add.u32 left, left, 1;
-    setp.lt.u32 fresh, left, {stages};
-    @fresh bra LAST;
-}}""",
+{following}"""
+    return f"""
+{{
+    .reg .b32 slot, parity, barrier, to, x, y, tile;
+    .reg .pred wrapped;
+{ELECTED}
+    mov.b32 slot, 0;
+    mov.b32 parity, 1;
+{repeated(load, count)}
+{repeated(last, str(stages))}
+}}"""
+
+
+def stream_kernel(rows: int, stages: int) -> Kernel:
+    """A warp loads `n` boxes; `pa` is the stride of CTAs in rows and `pb` the mask of tiles."""
+    return kernel(
+        f"tma_stream_{rows}_{stages}",
+        timed(
+            f"""
+    .reg .b32 mask, stride;
+    cvt.u32.u64 stride, pa;
+    cvt.u32.u64 mask, pb;
+{ring(rows, stages, "base", "n", "stride", "mask")}""",
             before=f"""
 {{
     .reg .pred other;
@@ -176,7 +180,7 @@ READY:
 }}""",
         ),
         threads=32,
-        shared=1024 + stages * size,
+        shared=1024 + stages * rows * 2 * _WIDTH,
     )
 
 

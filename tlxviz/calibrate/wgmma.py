@@ -19,7 +19,7 @@ TYPES = {
 """Name to the instruction's suffix, its last operands, and its K; 32 bytes of K each."""
 
 _ROUNDS = 24
-_SHARED = (8 << 10) + (32 << 10)  # a tile of A with 64 rows, one of B with 256; 128 bytes a row
+SHARED = (8 << 10) + (32 << 10)  # a tile of A with 64 rows, one of B with 256; 128 bytes a row
 
 
 def instruction(kind: str, n: int, step: int, *, registers: bool = False, bank: int = 0, transposed: bool = False) -> str:
@@ -100,7 +100,7 @@ FILL:
     add.u32 size, base, at;
     st.shared.b32 [size], value;
     add.u32 at, at, step;
-    setp.lt.u32 more, at, {_SHARED};
+    setp.lt.u32 more, at, {SHARED};
     @more bra FILL;
     fence.proxy.async.shared::cta;
     bar.sync 0;
@@ -145,7 +145,7 @@ SKIP:
         f"wgmma_{kind}_n{n}_x{count}_g{groups}_{form}_b{banks}",
         "\n".join(lines),
         threads=128 * groups,
-        shared=_SHARED,
+        shared=SHARED,
     )
 
 
@@ -239,7 +239,7 @@ def stream(kind: str, n: int, groups: int, *, registers: bool = False, depth: in
         f"wgmma_stream_{kind}_n{n}_g{groups}_{form}_{depth}",
         declared(kind, n) + filled() + timed(whole, after=used(kind, n)),
         threads=128 * groups,
-        shared=_SHARED,
+        shared=SHARED,
     )
 
 
@@ -298,6 +298,23 @@ def bookkeeping(machine: Machine) -> Iterator[Measurement]:
         yield measured("wgmma.bookkeeping", [turn / 8 for turn in turns], what=name)
 
 
+@benchmark("wgmma.mma_sync")
+def mma_sync(machine: Machine) -> Iterator[Measurement]:
+    """FLOP per cycle and SM of warp-level mma.sync m16n8k16, by warps; 8 accumulators each."""
+    lines = [
+        f"    mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{{sums}}}, {{a0, a1, a2, a3}}, {{a0, a1}}, {{{sums}}};"
+        for sums in (", ".join(f"d{4 * bank + each}" for each in range(4)) for bank in range(8))
+    ]
+    made = kernel(
+        "mma_sync", declared("f16", 64) + timed(repeated("\n".join(lines * 2)), after=used("f16", 64)), threads=512
+    )
+    for warps in (4, 8, 16):
+        turns = per_turn(machine, made, threads=32 * warps)
+        yield measured(
+            "wgmma.mma_sync", [16 * warps * 2 * 16 * 8 * 16 / turn for turn in turns], "FLOP/cycle/SM", warps=warps
+        )
+
+
 @benchmark("wgmma.power")
 def power(machine: Machine) -> Iterator[Measurement]:
     """What all SMs sustain for about a second on zeros and on random numbers: FLOP per cycle and SM, and the SM clock."""
@@ -327,7 +344,7 @@ def power(machine: Machine) -> Iterator[Measurement]:
 SKIP:
 }}""",
             threads=256,
-            shared=_SHARED,
+            shared=SHARED,
         )
         turns = 120_000  # times 4 x 2 x 128 cycles: some 70 ms
         for data, mask in (("zeros", 0), ("random", RANDOM)):

@@ -26,6 +26,7 @@ SUBJECTS = (
     "global_memory",
     "clusters",
     "alu",
+    "overlap",
 )
 """Modules with benchmarks, in the order in which they are run."""
 
