@@ -67,8 +67,8 @@ INSTRUCTIONS = (
 )
 
 _CHAINS = 8
-_UNROLLED = 16
-"""Steps of each chain in a turn of the loop."""
+_UNROLLED = 64
+"""A quarter of the steps in a turn of the loop, which has four instructions of its own."""
 
 
 def instruction_of(name: str) -> Instruction:
@@ -170,31 +170,35 @@ def mufu_and_fma(machine: Machine) -> Iterator[Measurement]:
             yield measured("alu.mufu_and_fma", [turn / 8 for turn in turns], fmas=fmas, warps=warps)
 
 
-@benchmark("alu.mufu_beside_fma")
-def mufu_beside_fma(machine: Machine) -> Iterator[Measurement]:
-    """Cycles of 64 steps where one warp group does ex2 and another FMA: (what each does, what runs beside it)."""
-    ex2 = "\n".join(code(instruction_of("ex2.f32"), 8, number % 8) for number in range(64))
-    fma = "\n".join(code(instruction_of("fma.f32"), 8, number % 8) for number in range(64))
-    body = f"""
-{{
-    .reg .pred lower;
-    setp.lt.u32 lower, warp, 4;
-    @lower bra FIRST;
-{repeated(fma)}
-    bra DONE;
-FIRST:
-{repeated(ex2)}
-DONE:
-}}"""
-    made = kernel("mufu_beside_fma", DECLARED + timed(body, after=USED), threads=1024)
-    low, high = 16, 80
-    found: dict[str, list[float]] = {"ex2": [], "fma": []}
-    for _ in range(9):
-        both = [machine.run(made, 16, n=n, threads=256, a=A, b=B) for n in (low, high)]
-        for name, first in (("ex2", 0), ("fma", 8)):
-            took = [
-                max(words[first + 1 : first + 8 : 2]) - min(words[first : first + 8 : 2]) for words in both
-            ]
-            found[name].append((took[1] - took[0]) / (high - low))
-    for name, samples in found.items():
-        yield measured("alu.mufu_beside_fma", samples, op=name)
+PAIRS = (
+    ("fma.f32", "max.f32"),
+    ("fma.f32", "add.s32"),
+    ("fma.f32", "lop3"),
+    ("fma.f32", "f32_to_f16x2"),
+    ("fma.f32", "shuffle"),
+    ("fma.f32", "fma.f16x2"),
+    ("max.f32", "f32_to_f16x2"),
+    ("max.f32", "lop3"),
+    ("max.f32", "mad.s32"),
+    ("ex2.f32", "max.f32"),
+    ("ex2.f32", "f32_to_f16x2"),
+    ("ex2.f32", "shuffle"),
+)
+
+
+@benchmark("alu.pairs")
+def pairs(machine: Machine) -> Iterator[Measurement]:
+    """Warp instructions per cycle and SM where two kinds take turns: those of one pipe share its rate."""
+    for first, second in PAIRS:
+        one, two = instruction_of(first), instruction_of(second)
+        steps: list[str] = []
+        for number in range(64):
+            steps += [code(one, 9, number % 4), code(two, 9, 4 + number % 4)]
+        made = kernel(
+            f"pair_{first}_{second}", DECLARED + timed(repeated("\n".join(steps)), after=USED), threads=1024
+        )
+        turns = per_turn(machine, made, threads=256, a=A, b=B)
+        count = 64 * 8 * (one.per + two.per)
+        yield measured(
+            "alu.pairs", [count / turn for turn in turns], "instructions/cycle/SM", first=first, second=second
+        )

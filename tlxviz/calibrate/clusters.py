@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tlxviz.calibrate.kernel import clock, kernel, repeated, store, timed, wait
+from tlxviz.calibrate.kernel import kernel, repeated, timed, wait
 from tlxviz.calibrate.lab import Machine, benchmark, per_turn
 from tlxviz.calibrate.mbarriers import initialised
 from tlxviz.calibrate.results import Measurement, measured
-
-_ROUNDS = 40
 
 
 @benchmark("cluster.barrier")
@@ -71,7 +69,7 @@ def ping_pong(machine: Machine) -> Iterator[Measurement]:
     mapa.shared::cluster.u32 theirs, base, rank;
     @second bra BACK;
 {repeated(f'''
-    @first mbarrier.arrive.release.cluster.shared::cluster.b64 _, [theirs];
+    @first mbarrier.arrive.shared::cluster.b64 _, [theirs];
     and.b32 parity, turn, 1;
 {wait("base", "parity")}
 ''')}
@@ -80,7 +78,7 @@ BACK:
 {repeated(f'''
     and.b32 parity, turn, 1;
 {wait("base", "parity")}
-    @first mbarrier.arrive.release.cluster.shared::cluster.b64 _, [theirs];
+    @first mbarrier.arrive.shared::cluster.b64 _, [theirs];
 ''')}
 OVER:
     barrier.cluster.arrive.aligned;

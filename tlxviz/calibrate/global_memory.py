@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 from tlxviz.calibrate.kernel import Kernel, clock, kernel, nanoseconds, repeated, store, timed
-from tlxviz.calibrate.lab import Machine, benchmark, per_turn
+from tlxviz.calibrate.lab import Machine, benchmark, per_turn, spans
 from tlxviz.calibrate.results import Measurement, measured
 
 _LINE = 256
@@ -226,12 +226,12 @@ def cp_async(machine: Machine) -> Iterator[Measurement]:
     """cp.async of 16 bytes: latency of one group by one warp, bytes per cycle by groups in flight."""
     data = machine.buffer("matrix", _BIG)
     made = copier(1, 1)
-    turns = per_turn(machine, made, threads=32, a=data, b=(1 << 14) - 1)
+    turns = per_turn(machine, made, threads=32, a=data, b=(1 << 18) - 1, turns=(512, 2048))
     yield measured("global.cp_async_latency", turns, source="L2")
     for copies, depth, threads in ((4, 1, 128), (4, 2, 128), (4, 4, 128), (8, 2, 128), (8, 4, 128), (8, 2, 256), (8, 4, 256), (8, 4, 512)):
         made = copier(copies, depth)
         for sms in (1, machine.sms):
-            turns = per_turn(machine, made, threads=threads, grid=sms, a=data, b=(1 << 17) - 1, repeats=5)
+            turns = per_turn(machine, made, threads=threads, grid=sms, a=data, b=(1 << 18) - 1, turns=(64, 256), repeats=5)
             yield measured(
                 "global.rate",
                 [16 * copies * threads / turn for turn in turns],
@@ -373,32 +373,43 @@ OVER:""",
 
 @benchmark("global.bandwidth")
 def bandwidth(machine: Machine) -> Iterator[Measurement]:
-    """The whole chip: bytes per cycle from L2 by the size of what is read again and again; DRAM read, and copied."""
+    """The whole chip reads and copies 1 GiB of DRAM: bytes per second, and per SM cycle."""
     data = machine.buffer("matrix", _BIG)
     other = machine.buffer("copy", _BIG)
     ctas = 2 * machine.sms
-    for loads in (2, 4):
-        for writes in (False, True):
-            made = sweep(loads, writes)
-            for mebibytes in (8, 16, 24, 32, 48, 1024):
-                step = ctas << 14
-                turns = max(1, (mebibytes << 20) // step // loads)
-                size = turns * loads * step * (2 if writes else 1)
-                if writes and mebibytes not in (8, 1024):
-                    continue
-                rates: list[float] = []
-                seconds: list[float] = []
-                clocks: list[float] = []
-                for _ in range(9):
-                    if mebibytes == 1024:
-                        machine.flush_l2()
-                    words = machine.run(made, 4 * ctas, n=mebibytes, grid=ctas, a=data, b=other)
-                    time = max(words[3::4]) - min(words[2::4])
-                    cycles = [words[at + 1] - words[at] for at in range(0, len(words), 4)]
-                    rates.append(size / max(cycles))
-                    seconds.append(size / time * 1e9)
-                    clocks.append(1000 * max(cycles) / max(1, max(words[at + 3] - words[at + 2] for at in range(0, len(words), 4))))
-                at: dict[str, int | str] = {"mebibytes": mebibytes, "loads": loads, "op": "copy" if writes else "read"}
-                yield measured("global.chip_rate", rates[2:], "bytes/cycle", **at)
-                yield measured("global.chip_bytes", seconds[2:], "bytes/s", **at)
-                yield measured("global.chip_clock", clocks[2:], "MHz", **at)
+    for writes in (False, True):
+        made = sweep(4, writes)
+        step = ctas << 14
+        size = (_BIG // step // 4) * 4 * step * (2 if writes else 1)
+        rates: list[float] = []
+        seconds: list[float] = []
+        for _ in range(9):
+            machine.flush_l2()
+            words = machine.run(made, 4 * ctas, n=1024, grid=ctas, a=data, b=other)
+            time = max(words[3::4]) - min(words[2::4])
+            rates.append(size / max(words[at + 1] - words[at] for at in range(0, len(words), 4)))
+            seconds.append(size / time * 1e9)
+        at: dict[str, int | str] = {"source": "DRAM", "op": "copy" if writes else "read"}
+        yield measured("global.chip_rate", rates[2:], "bytes/cycle", **at)
+        yield measured("global.chip_bytes", seconds[2:], "bytes/s", **at)
+
+
+@benchmark("global.l2_bandwidth")
+def l2_bandwidth(machine: Machine) -> Iterator[Measurement]:
+    """The whole chip reads the same bytes over and over, each SM its own: by how many there are in all."""
+    data = machine.buffer("matrix", _BIG)
+    made = reader(4)
+    threads = 512
+    for kibibytes in (32, 64, 128, 256, 512, 1024):
+        rates: list[float] = []
+        turns = 4000
+        for _ in range(4):
+            both: list[int] = []
+            for count in (turns // 8, turns):
+                words = machine.run(
+                    made, 2 * 16 * machine.sms, n=count, grid=machine.sms, threads=threads, a=data, b=(kibibytes << 10) - 1
+                )
+                both.append(max(spans(words, threads // 32)))
+            took = max(1, both[1] - both[0])
+            rates.append(64 * threads * (turns - turns // 8) * machine.sms / took)
+        yield measured("global.chip_rate", rates[1:], "bytes/cycle", source="L2", op="read", kibibytes=kibibytes * machine.sms)

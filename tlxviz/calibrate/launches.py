@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tlxviz.calibrate.kernel import Kernel, clock, kernel, nanoseconds, repeated, spin, store
+from tlxviz.calibrate.kernel import SETTLED, Kernel, clock, kernel, nanoseconds, repeated, spin, store
 from tlxviz.calibrate.lab import Machine, benchmark
 from tlxviz.calibrate.results import Measurement, measured
 
@@ -38,7 +38,22 @@ OVER:""",
     yield measured("clock.read", [w[1] - w[0] for w in rounds])
     span = rounds[-1][4] - rounds[10][4]
     yield measured("clock.mhz", [1000 * (rounds[-1][2] - rounds[10][2]) / max(1, span)], "MHz")
-    steps = sorted({b[3] - a[3] for a, b in zip(rounds, rounds[1:], strict=False)})
+    made = kernel(
+        "timer_step",
+        f"""
+    .reg .b64 now;
+    .reg .pred other;
+    setp.ne.u32 other, tid, 0;
+    @other bra OVER;
+{repeated(f'''
+{nanoseconds("now")}
+{store("turn", "now")}
+''')}
+OVER:""",
+        threads=32,
+    )
+    words = machine.run(made, 4000, n=4000)
+    steps = [b - a for a, b in zip(words, words[1:], strict=False) if b > a]
     yield measured("clock.globaltimer_step", [min(steps)], "ns")
 
 
@@ -209,6 +224,7 @@ def partitions(machine: Machine) -> Iterator[Measurement]:
 {repeated(f'''
 {spin("2000")}
     bar.sync 2, 128;
+{SETTLED}
 {clock("t0")}
     @first st.shared.u64 [base+64], pa;
     @first st.shared.u64 [base+72], pb;
@@ -217,6 +233,7 @@ def partitions(machine: Machine) -> Iterator[Measurement]:
     bar.sync 1, 384;
     bar.sync 1, 384;
     bar.sync 1, 384;
+{SETTLED}
 {clock("t1")}
 {{
     .reg .b32 place;
@@ -245,6 +262,7 @@ WAIT:
     add.u64 x0, x0, x1;
     add.u64 x2, x2, x0;
     sub.u64 x2, x2, x0;
+{SETTLED}
 {clock("t0")}
 {spin("500")}
 {clock("t1")}

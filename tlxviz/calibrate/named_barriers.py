@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tlxviz.calibrate.kernel import clock, kernel, repeated, spin, store, timed
+from tlxviz.calibrate.kernel import SETTLED, clock, kernel, repeated, spin, store, timed
 from tlxviz.calibrate.lab import Machine, benchmark, per_turn
 from tlxviz.calibrate.results import Measurement, measured
 
@@ -26,9 +26,10 @@ def single(machine: Machine) -> Iterator[Measurement]:
     """Clock reads around one meeting at which all arrive within a few cycles, and around a warp's own."""
     for name, threads, code in (
         ("nothing", 128, ""),
-        ("bar.sync", 128, "    bar.sync 1, 128;"),
-        ("bar.sync", 256, "    bar.sync 1, 256;"),
-        ("bar.sync", 1024, "    bar.sync 1, 1024;"),
+        ("read of shared memory", 128, SETTLED),
+        ("bar.sync and read", 128, "    bar.sync 1, 128;" + SETTLED),
+        ("bar.sync and read", 256, "    bar.sync 1, 256;" + SETTLED),
+        ("bar.sync and read", 1024, "    bar.sync 1, 1024;" + SETTLED),
         ("bar.warp.sync", 128, "    bar.warp.sync -1;"),
     ):
         warps = threads // 32
@@ -40,6 +41,7 @@ def single(machine: Machine) -> Iterator[Measurement]:
     setp.eq.u32 leader, lane, 0;
 {repeated(f'''
     bar.sync 0;
+{SETTLED}
 {clock("t0")}
 {code}
 {clock("t1")}
@@ -52,6 +54,7 @@ SKIP:
 }}
 ''')}""",
             threads=threads,
+            shared=1024,
         )
         words = machine.run(made, 2 * warps * _ROUNDS, n=_ROUNDS)
         pairs = [words[at + 1] - words[at] for at in range(8 * warps, len(words), 2)]
@@ -60,7 +63,7 @@ SKIP:
 
 @benchmark("named_barrier.hand_off")
 def hand_off(machine: Machine) -> Iterator[Measurement]:
-    """From before the last bar.arrive of one warp group to the first instruction after the bar.sync of another."""
+    """From before the last bar.arrive of one warp group to the bar.sync of another, and a read of shared memory, are over."""
     made = kernel(
         "named_hand_off",
         f"""
@@ -75,6 +78,7 @@ def hand_off(machine: Machine) -> Iterator[Measurement]:
     @arrives bra ARRIVE;
 {clock("t0")}
     bar.sync 1, 256;
+{SETTLED}
 {clock("t1")}
     bra DONE;
 ARRIVE:
@@ -92,6 +96,7 @@ SKIP:
 }}
 ''')}""",
         threads=256,
+        shared=1024,
     )
     for delay in (100, 1000, 10000):
         words = machine.run(made, 16 * _ROUNDS, n=_ROUNDS, a=delay)

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from tlxviz.calibrate.alu import DECLARED as ALU_DECLARED
 from tlxviz.calibrate.alu import USED as ALU_USED
 from tlxviz.calibrate.alu import code, instruction_of
-from tlxviz.calibrate.kernel import Kernel, kernel, repeated, timed
+from tlxviz.calibrate.kernel import Kernel, clock, kernel, nanoseconds, repeated, store, timed
 from tlxviz.calibrate.lab import Machine, benchmark
 from tlxviz.calibrate.results import Measurement, measured
 from tlxviz.calibrate.tma import matrix, ring
 from tlxviz.calibrate.wgmma import SHARED as PRODUCT_SHARED
-from tlxviz.calibrate.wgmma import declared, filled, instruction, used
+from tlxviz.calibrate.wgmma import RANDOM, declared, filled, instruction, used
 
 _A, _B = 0x3F8CCCCD, 0x3E99999A
 
@@ -172,3 +172,74 @@ def loads(machine: Machine) -> Iterator[Measurement]:
         yield measured("overlap.product", [turn / 4 for turn in found[0]], n=n, a="shared", other="TMA loads")
         yield measured("overlap.load_rate", [16384 / turn for turn in found[1]], "bytes/cycle/SM", n=n)
 
+
+def hot_loads(n: int) -> Kernel:
+    """As `beside_loads`; words of a CTA: clocks and nanoseconds of warp 4."""
+    stages = 8
+    return kernel(
+        f"hot_loads_{n}",
+        declared("f16", n)
+        + filled()
+        + f"""
+    .reg .b32 turns0, turns1, area;
+    .reg .b64 t0, t1, g0, g1;
+    .reg .pred multiplies, others, follower;
+    mov.b32 turns0, n;
+    cvt.u32.u64 turns1, pa;
+    add.u32 area, base, {PRODUCT_SHARED};
+    setp.ne.u32 others, tid, 0;
+    @others bra READY;
+{chr(10).join(f"    mbarrier.init.shared::cta.b64 [area+{8 * slot}], 1;" for slot in range(stages))}
+    fence.mbarrier_init.release.cluster;
+READY:
+    bar.sync 0;
+    setp.lt.u32 multiplies, warp, 4;
+    @!multiplies bra OTHER;
+{_products(n, 0, False)}
+{used("f16", n)}
+    bra DONE;
+OTHER:
+{nanoseconds("g0")}
+{clock("t0")}
+{ring(128, stages, "area", "turns1", "128", "3")}
+{clock("t1")}
+{nanoseconds("g1")}
+    setp.ne.u32 follower, lane, 0;
+    @follower bra DONE;
+{store("cta", "t0", "t1", "g0", "g1")}
+DONE:""",
+        threads=160,
+        shared=PRODUCT_SHARED + 1024 + stages * 16384,
+    )
+
+
+@benchmark("overlap.hot")
+def hot(machine: Machine) -> Iterator[Measurement]:
+    """TMA loads from L2 by every SM for a while: alone, and beside products of random numbers, which lower the SM clock."""
+    tensor = matrix(machine, 128)
+    made = hot_loads(256)
+    turns = 100_000
+    for beside in (0, 1):
+        rates: list[float] = []
+        times: list[float] = []
+        clocks: list[float] = []
+        for _ in range(10):
+            # a product takes 512 cycles a turn, and a load about 450
+            words = machine.run(
+                made,
+                4 * machine.sms,
+                n=turns * 11 // 10 if beside else 1,
+                a=turns,
+                b=RANDOM if beside else 0,
+                grid=machine.sms,
+                tensor_map=tensor,
+            )
+            cycles = statistics.median(words[at + 1] - words[at] for at in range(0, len(words), 4))
+            time = statistics.median(words[at + 3] - words[at + 2] for at in range(0, len(words), 4))
+            rates.append(16384 * turns / cycles)
+            times.append(16384 * turns / time * machine.sms * 1e9)
+            clocks.append(1000 * cycles / time)
+        at: dict[str, int | str] = {"products": beside}
+        yield measured("overlap.hot_rate", rates[3:], "bytes/cycle/SM", **at)
+        yield measured("overlap.hot_bytes", times[3:], "bytes/s", **at)
+        yield measured("overlap.hot_clock", clocks[3:], "MHz", **at)

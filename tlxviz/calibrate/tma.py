@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tlxviz.calibrate.kernel import ELECTED, Kernel, clock, kernel, repeated, store, timed, wait
+from tlxviz.calibrate.kernel import ELECTED, SETTLED, Kernel, clock, kernel, repeated, store, timed, wait
 from tlxviz.calibrate.lab import Machine, benchmark, per_turn
 from tlxviz.calibrate.mbarriers import initialised
 from tlxviz.calibrate.results import Measurement, measured
@@ -57,8 +57,10 @@ def latency_kernel(rows: int, boxes: int) -> Kernel:
 {ELECTED}
 {repeated(f'''
     bar.sync 0;
+{SETTLED}
     and.b32 parity, turn, 1;
-    mad.lo.u32 y, turn, {rows}, first_row;
+    cvt.u32.u64 y, pb;
+    mad.lo.u32 y, turn, y, first_row;
     and.b32 y, y, {ROWS - 1};
     mul.lo.u32 x0, turn, {boxes * _WIDTH};
     and.b32 x0, x0, {COLUMNS // 2 - 1};
@@ -88,39 +90,43 @@ SKIP:
 
 
 def _latencies(machine: Machine, rows: int, boxes: int, source: str) -> Iterator[Measurement]:
+    """`source` is L2; or DRAM, along the same rows, as along K in a GEMM; or other rows each time, in other pages."""
     made = latency_kernel(rows, boxes)
     tensor = matrix(machine, rows)
+    step = rows if source == "DRAM, other rows" else 0
     rounds: list[list[int]] = []
     for repeat in range(4):
-        first = 0 if source == "L2" else 8192 + 4096 * repeat  # rows that nobody has read
+        first = 8192 + 4096 * repeat  # rows that nobody has read
         if source == "L2":
-            machine.run(made, 24 * _ROUNDS, n=_ROUNDS, a=first, tensor_map=tensor)
+            machine.run(made, 24 * _ROUNDS, n=_ROUNDS, a=first, b=step, tensor_map=tensor)
         else:
             machine.flush_l2()
-        words = machine.run(made, 24 * _ROUNDS, n=_ROUNDS, a=first, tensor_map=tensor)
-        rounds += [words[at : at + 24] for at in range(24 * 4, len(words), 24)]
+        words = machine.run(made, 24 * _ROUNDS, n=_ROUNDS, a=first, b=step, tensor_map=tensor)
+        # of the rounds whose columns come anew
+        fresh = (COLUMNS // 2) // (boxes * _WIDTH)
+        rounds += [words[at : at + 24] for at in range(24 * 4, len(words), 24)][: None if source == "L2" else fresh - 4]
     at: dict[str, int | str] = {"rows": rows, "boxes": boxes, "from": source}
     yield measured("tma.latency", [max(w[12::3]) - w[1] for w in rounds], **at)
     if source == "L2":
         yield measured("tma.issue", [w[2] - w[1] for w in rounds], **at)
-        yield measured("tma.expect_and_issue", [w[2] - w[0] for w in rounds], **at)
+        yield measured("tma.expect", [w[1] - w[0] for w in rounds], **at)
 
 
 @benchmark("tma.latency")
 def latency(machine: Machine) -> Iterator[Measurement]:
     """From issue to the first instruction after the wait of a warp group, for boxes of 64 columns of fp16."""
-    for source in ("L2", "DRAM"):
+    for source in ("L2", "DRAM", "DRAM, other rows"):
         for rows in (8, 16, 32, 64, 128, 256):
             yield from _latencies(machine, rows, 1, source)
         for rows, boxes in ((64, 2), (64, 4), (128, 2), (128, 4), (256, 2), (8, 8)):
             yield from _latencies(machine, rows, boxes, source)
 
 
-def ring(rows: int, stages: int, area: str, count: str, stride: str, mask: str) -> str:
+def ring(rows: int, stages: int, area: str, count: str, stride: str, mask: str, who: str = "cta") -> str:
     """A warp loads `count` boxes into a ring of `stages`, each as soon as its slot's last load is there.
 
     `area` is where the ring's barriers are, and its slots 1024 bytes further. Box i of a CTA is tile i & mask, 128 tiles
-    side by side, below `cta * stride` rows.
+    side by side, below `who * stride` rows.
     """
     size = rows * 2 * _WIDTH
     following = f"""
@@ -137,7 +143,7 @@ def ring(rows: int, stages: int, area: str, count: str, stride: str, mask: str) 
     shl.b32 x, x, 6;
     shr.u32 y, tile, 7;
     mul.lo.u32 y, y, {rows};
-    mad.lo.u32 y, cta, {stride}, y;
+    mad.lo.u32 y, {who}, {stride}, y;
 {wait("barrier", "parity")}
     @elected mbarrier.arrive.expect_tx.shared::cta.b64 _, [barrier], {size};
 {_load("to", "x", "y", "barrier")}
@@ -158,16 +164,27 @@ def ring(rows: int, stages: int, area: str, count: str, stride: str, mask: str) 
 }}"""
 
 
-def stream_kernel(rows: int, stages: int) -> Kernel:
-    """A warp loads `n` boxes; `pa` is the stride of CTAs in rows and `pb` the mask of tiles."""
+def stream_kernel(rows: int, stages: int, *, divided: bool = False) -> Kernel:
+    """A warp loads `n` boxes; `pa` is the stride of CTAs in rows and `pb` the mask of tiles.
+
+    `divided`: the upper half of `pa` says how many CTAs take the same tiles.
+    """
+    division = """
+    .reg .b64 upper;
+    .reg .b32 sharing;
+    shr.u64 upper, pa, 32;
+    cvt.u32.u64 sharing, upper;
+    div.u32 who, cta, sharing;"""
     return kernel(
-        f"tma_stream_{rows}_{stages}",
+        f"tma_stream_{rows}_{stages}{'_divided' if divided else ''}",
         timed(
             f"""
-    .reg .b32 mask, stride;
+    .reg .b32 mask, stride, who;
+    mov.b32 who, cta;
     cvt.u32.u64 stride, pa;
     cvt.u32.u64 mask, pb;
-{ring(rows, stages, "base", "n", "stride", "mask")}""",
+{division if divided else ""}
+{ring(rows, stages, "base", "n", "stride", "mask", "who")}""",
             before=f"""
 {{
     .reg .pred other;
@@ -236,6 +253,49 @@ def rate_all(machine: Machine) -> Iterator[Measurement]:
     for tiles in ("same", "own", "DRAM"):
         for rows, stages in ((64, 2), (64, 4), (64, 8), (64, 16), (128, 1), (128, 2), (128, 3), (128, 4), (128, 8), (128, 12)):
             yield _rate(machine, rows, stages, machine.sms, tiles)
+
+
+@benchmark("tma.rate_shared")
+def rate_shared(machine: Machine) -> Iterator[Measurement]:
+    """Bytes per cycle of every SM where so many neighbours load the same tiles at about the same time."""
+    made = stream_kernel(128, 8, divided=True)
+    for sharing in (1, 2, 4, 8, 16, 33, 66, 132):
+        found = per_turn(
+            machine,
+            made,
+            threads=32,
+            turns=(96, 352),
+            grid=machine.sms,
+            a=128 | sharing << 32,
+            b=31,
+            tensor_map=matrix(machine, 128),
+            repeats=5,
+        )
+        yield measured("tma.rate_shared", [16384 / each for each in found], "bytes/cycle/SM", sharing=sharing)
+
+
+@benchmark("tma.rate_pitch")
+def rate_pitch(machine: Machine) -> Iterator[Measurement]:
+    """The same with tiles of their own, by the bytes from one row of the matrix to the next."""
+    made = stream_kernel(128, 8)
+    address = machine.buffer("matrix", 2 * ROWS * COLUMNS)
+    for pitch in (128, 256, 1024, 2048, 4096, 8192, 16384):
+        columns = pitch // 2
+        rows = min(ROWS, (1 << 30) // pitch)
+        tensor = machine.tensor_map(address, rows, columns, (128, _WIDTH))
+        tiles = min(4, columns // _WIDTH)
+        found = per_turn(
+            machine,
+            made,
+            threads=32,
+            turns=(96, 352),
+            grid=machine.sms,
+            a=128,
+            b=tiles - 1,
+            tensor_map=tensor,
+            repeats=5,
+        )
+        yield measured("tma.rate_pitch", [16384 / each for each in found], "bytes/cycle/SM", pitch=pitch, tiles=tiles)
 
 
 @benchmark("tma.rate_half")

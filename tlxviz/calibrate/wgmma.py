@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tlxviz.calibrate.kernel import Kernel, clock, kernel, nanoseconds, repeated, store, timed
+from tlxviz.calibrate.kernel import SETTLED, Kernel, clock, kernel, nanoseconds, repeated, store, timed
 from tlxviz.calibrate.lab import Machine, benchmark, per_turn
 from tlxviz.calibrate.results import Measurement, measured
 
@@ -25,16 +25,14 @@ SHARED = (8 << 10) + (32 << 10)  # a tile of A with 64 rows, one of B with 256; 
 def instruction(kind: str, n: int, step: int, *, registers: bool = False, bank: int = 0, transposed: bool = False) -> str:
     """One m64nN of `kind`, with A from shared memory or registers, into accumulators of `bank`; `step` moves along K."""
     suffix, tail, _ = TYPES[kind]
-    if transposed:
-        tail = tail[:-1] + "1"
-    if registers and kind in ("f16", "bf16"):
-        tail = "p, 1, 1, 0" if not transposed else "p, 1, 1, 1"
+    if kind in ("f16", "bf16"):
+        tail = ("p, 1, 1" if registers else "p, 1, 1, 0") + (", 1" if transposed else ", 0")
     sums = ", ".join(f"d{bank * (n // 2) + number}" for number in range(n // 2))
     a = "{a0, a1, a2, a3}" if registers else f"descA{step % 4}"
     return f"    wgmma.mma_async.sync.aligned.m64n{n}{suffix} {{{sums}}}, {a}, descB{step % 4}, {tail};"
 
 
-def declared(kind: str, n: int, *, banks: int = 1) -> str:
+def declared(kind: str, n: int, *, banks: int = 1, transposed: bool = False) -> str:
     """Accumulators, descriptors of A and B, and a predicate that is true."""
     element = "s32" if kind == "s8" else "f32"
     lines = [
@@ -52,7 +50,7 @@ def declared(kind: str, n: int, *, banks: int = 1) -> str:
         # one A for all warp groups: an address that differs between them would have to be made uniform each time
         *_descriptors("descA", "base"),
         "    add.u32 start, base, 8192;",
-        *_descriptors("descB", "start"),
+        *_descriptors("descB", "start", transposed=transposed),
     ]
     for number in range(banks * (n // 2)):
         if element == "f32":
@@ -62,10 +60,13 @@ def declared(kind: str, n: int, *, banks: int = 1) -> str:
     return "\n".join(lines)
 
 
-def _descriptors(name: str, start: str) -> list[str]:
-    lines = ["    { .reg .b32 low;", f"    and.b32 low, {start}, 0x3ffff;", "    shr.u32 low, low, 4;"]
+def _descriptors(name: str, start: str, *, transposed: bool = False) -> list[str]:
+    """The four steps along K: 32 bytes of each row, or where N runs along the rows, 16 rows of 128 bytes."""
+    lines = ["    mov.b64 high, 0x4000004002000000;"] if transposed else []
+    stride = 128 if transposed else 2
+    lines += ["    { .reg .b32 low;", f"    and.b32 low, {start}, 0x3ffff;", "    shr.u32 low, low, 4;"]
     lines += ["    cvt.u64.u32 wide, low; }", f"    or.b64 {name}0, wide, high;"]
-    lines += [f"    add.u64 {name}{step}, {name}0, {2 * step};" for step in (1, 2, 3)]
+    lines += [f"    add.u64 {name}{step}, {name}0, {stride * step};" for step in (1, 2, 3)]
     return lines
 
 
@@ -117,7 +118,7 @@ def sequence(kind: str, n: int, count: int, groups: int, *, registers: bool = Fa
     """
     times = ["t0", "t1", *(f"s{number}" for number in range(count)), "t2", "t3"] if stamps else ["t0", "t1", "t2", "t3", "t4"]
     lines = [declared(kind, n, banks=banks), filled(), "    .reg .b64 t0, t1, t2, t3, t4;", "    .reg .b64 s<16>;"]
-    body = ["    bar.sync 0;", clock("t0"), "    wgmma.fence.sync.aligned;", clock("t1")]
+    body = ["    bar.sync 0;", SETTLED, clock("t0"), "    wgmma.fence.sync.aligned;", clock("t1")]
     for number in range(count):
         body.append(instruction(kind, n, number, registers=registers, bank=number % banks))
         if stamps:
@@ -228,29 +229,37 @@ def stamps(machine: Machine) -> Iterator[Measurement]:
             yield measured("wgmma.stamps", samples, n=n, a=form, number=number)
 
 
-def stream(kind: str, n: int, groups: int, *, registers: bool = False, depth: int = 4) -> Kernel:
+def stream(
+    kind: str, n: int, groups: int, *, registers: bool = False, depth: int = 4, transposed: bool = False
+) -> Kernel:
     """Turns of `depth` instructions and a commit, where the group before is waited for."""
     body = ["    wgmma.fence.sync.aligned;"]
-    body += [instruction(kind, n, number, registers=registers) for number in range(depth)]
+    body += [
+        instruction(kind, n, number, registers=registers, transposed=transposed) for number in range(depth)
+    ]
     body += ["    wgmma.commit_group.sync.aligned;", "    wgmma.wait_group.sync.aligned 1;"]
     whole = repeated("\n".join(body)) + "\n    wgmma.wait_group.sync.aligned 0;"
-    form = "rs" if registers else "ss"
+    form = ("rs" if registers else "ss") + ("_t" if transposed else "")
     return kernel(
         f"wgmma_stream_{kind}_n{n}_g{groups}_{form}_{depth}",
-        declared(kind, n) + filled() + timed(whole, after=used(kind, n)),
+        declared(kind, n, transposed=transposed) + filled() + timed(whole, after=used(kind, n)),
         threads=128 * groups,
         shared=SHARED,
     )
 
 
-def _interval(machine: Machine, kind: str, n: int, groups: int, registers: bool, depth: int = 4) -> Measurement:
-    made = stream(kind, n, groups, registers=registers, depth=depth)
+def _interval(
+    machine: Machine, kind: str, n: int, groups: int, registers: bool, depth: int = 4, transposed: bool = False
+) -> Measurement:
+    made = stream(kind, n, groups, registers=registers, depth=depth, transposed=transposed)
     turns = per_turn(machine, made, threads=128 * groups, repeats=5)
     form = "registers" if registers else "shared"
     samples = [turn / (depth * groups) for turn in turns]
     at: dict[str, int | str] = {"type": kind, "a": form, "n": n, "groups": groups}
     if depth != 4:
         at["depth"] = depth
+    if transposed:
+        at["b"] = "transposed"
     return measured("wgmma.interval", samples, **at)
 
 
@@ -281,6 +290,15 @@ def interval_depth(machine: Machine) -> Iterator[Measurement]:
     for depth in (1, 2, 8):
         for n in (64, 128, 256):
             yield _interval(machine, "f16", n, 1, registers=False, depth=depth)
+
+
+@benchmark("wgmma.interval_transposed")
+def interval_transposed(machine: Machine) -> Iterator[Measurement]:
+    """The same where N, and not K, runs along the rows of B, as in the second product of attention."""
+    for n in (64, 128, 256):
+        for registers in (False, True):
+            yield _interval(machine, "f16", n, 1, registers, transposed=True)
+    yield _interval(machine, "f16", 128, 2, registers=True, transposed=True)
 
 
 @benchmark("wgmma.bookkeeping")
