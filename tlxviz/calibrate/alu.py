@@ -12,7 +12,7 @@ from tlxviz.calibrate.results import Measurement, measured
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """Something done to register `{d}`, whose old value it needs; `{x}` and `{y}` are others, `{e}` the next chain's."""
+    """Something done to register `{d}`, whose value it needs; `{x}` and `{y}` are others, `{e}` the next chain's."""
 
     name: str
     code: str
@@ -54,9 +54,7 @@ INSTRUCTIONS = (
         4,
         per=2,
     ),
-    Instruction(
-        "e4m3x2_to_f16x2", "{{ .reg .b16 h, l; mov.b32 {{h, l}}, {d}; cvt.rn.f16x2.e4m3x2 {d}, h; }}", 2
-    ),
+    Instruction("e4m3x2_to_f16x2", "{{ .reg .b16 h, l; mov.b32 {{h, l}}, {d}; cvt.rn.f16x2.e4m3x2 {d}, h; }}", 2),
     Instruction("f16_to_f32", "{{ .reg .b16 h, l; mov.b32 {{h, l}}, {d}; cvt.f32.f16 {d}, h; }}"),
     Instruction("f32_to_tf32", "cvt.rna.tf32.f32 {d}, {d};"),
     Instruction("f32_to_s32", "cvt.rzi.s32.f32 {d}, {d};"),
@@ -76,9 +74,7 @@ def instruction_of(name: str) -> Instruction:
 
 
 def code(instruction: Instruction, chains: int, chain: int) -> str:
-    return "    " + instruction.code.format(
-        d=f"v{chain}", e=f"v{(chain + 1) % chains}", x="x", y="y", c=chain
-    )
+    return "    " + instruction.code.format(d=f"v{chain}", e=f"v{(chain + 1) % chains}", x="x", y="y", c=chain)
 
 
 DECLARED = """
@@ -97,20 +93,24 @@ DECLARED = """
 )
 """Values that the compiler cannot know, and that differ from thread to thread."""
 
-USED = """
+USED = (
+    """
 {
     .reg .b32 sum, bit, low;
     .reg .pred some;
     mov.b32 sum, 0;
-""" + "\n".join(
-    f"    xor.b32 sum, sum, v{chain};\n    selp.b32 bit, 1, 2, q{chain};\n    add.u32 sum, sum, bit;\n"
-    f"    cvt.u32.u64 low, l{chain};\n    xor.b32 sum, sum, low;"
-    for chain in range(9)
-) + """
+"""
+    + "\n".join(
+        f"    xor.b32 sum, sum, v{chain};\n    selp.b32 bit, 1, 2, q{chain};\n    add.u32 sum, sum, bit;\n"
+        f"    cvt.u32.u64 low, l{chain};\n    xor.b32 sum, sum, low;"
+        for chain in range(9)
+    )
+    + """
     setp.eq.u32 some, sum, 123456789;
     @some st.global.u32 [out], sum;
 }
 """
+)
 """So that nothing is left out for not being used."""
 
 
@@ -132,7 +132,11 @@ def latency(machine: Machine) -> Iterator[Measurement]:
     for instruction in INSTRUCTIONS:
         made = arithmetic(instruction, 1)
         turns = per_turn(machine, made, threads=32, a=A, b=B)
-        yield measured("alu.latency", [turn / (4 * _UNROLLED * (instruction.per if instruction.name.startswith("max") else 1)) for turn in turns], op=instruction.name)
+        yield measured(
+            "alu.latency",
+            [turn / (4 * _UNROLLED * (instruction.per if instruction.name.startswith("max") else 1)) for turn in turns],
+            op=instruction.name,
+        )
 
 
 @benchmark("alu.rate")
@@ -194,9 +198,7 @@ def pairs(machine: Machine) -> Iterator[Measurement]:
         steps: list[str] = []
         for number in range(64):
             steps += [code(one, 9, number % 4), code(two, 9, 4 + number % 4)]
-        made = kernel(
-            f"pair_{first}_{second}", DECLARED + timed(repeated("\n".join(steps)), after=USED), threads=1024
-        )
+        made = kernel(f"pair_{first}_{second}", DECLARED + timed(repeated("\n".join(steps)), after=USED), threads=1024)
         turns = per_turn(machine, made, threads=256, a=A, b=B)
         count = 64 * 8 * (one.per + two.per)
         yield measured(

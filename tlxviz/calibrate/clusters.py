@@ -29,7 +29,7 @@ def barrier(machine: Machine) -> Iterator[Measurement]:
 def load(machine: Machine) -> Iterator[Measurement]:
     """A load from the shared memory of another CTA whose address the one before gave."""
     for ctas in (2, 8):
-        before = f"""
+        before = """
     .reg .b32 at, peer, rank;
     mov.u32 rank, %cluster_ctarank;
     xor.b32 rank, rank, 1;
@@ -37,12 +37,12 @@ def load(machine: Machine) -> Iterator[Measurement]:
     mov.u32 at, peer;
     mapa.shared::cluster.u32 rank, base, rank;
     st.shared.b32 [base], base;
-{{
+{
     .reg .b32 own, number;
     mov.u32 number, %cluster_ctarank;
     mapa.shared::cluster.u32 own, base, number;
     st.shared.b32 [base], own;
-}}
+}
     barrier.cluster.arrive.aligned;
     barrier.cluster.wait.aligned;"""
         body = "\n".join(["    ld.shared::cluster.b32 at, [at];"] * 8)
@@ -50,7 +50,13 @@ def load(machine: Machine) -> Iterator[Measurement]:
 { .reg .pred odd; setp.eq.u32 odd, at, 123; @odd st.global.u32 [out], at; }
     barrier.cluster.arrive.aligned;
     barrier.cluster.wait.aligned;"""
-        made = kernel(f"cluster_load_{ctas}", timed(repeated(body), before=before, after=after), threads=32, shared=1024, cluster=ctas)
+        made = kernel(
+            f"cluster_load_{ctas}",
+            timed(repeated(body), before=before, after=after),
+            threads=32,
+            shared=1024,
+            cluster=ctas,
+        )
         turns = per_turn(machine, made, threads=32, grid=ctas)
         yield measured("cluster.load", [t / 8 for t in turns], ctas=ctas)
 
@@ -68,18 +74,22 @@ def ping_pong(machine: Machine) -> Iterator[Measurement]:
     xor.b32 rank, rank, 1;
     mapa.shared::cluster.u32 theirs, base, rank;
     @second bra BACK;
-{repeated(f'''
+{
+        repeated(f'''
     @first mbarrier.arrive.shared::cluster.b64 _, [theirs];
     and.b32 parity, turn, 1;
 {wait("base", "parity")}
-''')}
+''')
+    }
     bra OVER;
 BACK:
-{repeated(f'''
+{
+        repeated(f'''
     and.b32 parity, turn, 1;
 {wait("base", "parity")}
     @first mbarrier.arrive.shared::cluster.b64 _, [theirs];
-''')}
+''')
+    }
 OVER:
     barrier.cluster.arrive.aligned;
     barrier.cluster.wait.aligned;

@@ -6,13 +6,10 @@ import json
 import re
 import tomllib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from tlxviz.calibrate.figures import Figure
 from tlxviz.devices.file import FOLDER, UNITS, known_devices
-
-_LINE = re.compile(r"^(\w+) = \{ value = .* \}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,44 +44,39 @@ def file_name(cuda_name: str, base: Base) -> str:
     return f"{words or 'gpu'}.toml"
 
 
-def written(
-    base: Base, name: str, cuda_name: str, capability: tuple[int, int], figures: dict[str, Figure]
-) -> str:
+def written(base: Base, name: str, cuda_name: str, capability: tuple[int, int], figures: dict[str, Figure]) -> str:
     """The text of a data file called `name`. Figures that were not measured keep their value and source."""
     lines = (FOLDER / f"{base.name}.toml").read_text(encoding="utf-8").splitlines()
-    text: list[str] = []
+    head = {"name": name, "cuda_name": cuda_name, "capability": list(capability)}
+    if not base.same:
+        head["title"] = cuda_name
+        lines[:2] = [f"# {cuda_name}, measured by 'tlxviz calibrate'; the rest stands in from {base.name}.toml."]
     section = ""
     for number, line in enumerate(lines):
+        key = line.partition(" = ")[0]
         if line.startswith("["):
             section = line.strip("[]")
-        match = _LINE.match(line)
-        if number == 0 and not base.same:
-            text.append(f"# {cuda_name}. Each figure names its source; a source that begins with \"assumed\" is nobody's measurement.")
-        elif match and (figure := figures.get(f"{section}.{match[1]}")) is not None:
-            unit = UNITS.get(f"{section}.{match[1]}", "cycles")
-            text.append(_entry(match[1], figure.value, unit, figure.source))
-        elif match and not base.same:
-            data = tomllib.loads(line)[match[1]]
-            source = data["source"]
-            if not source.startswith(("assumed", "stand-in")):
-                source = f"stand-in: that of {base.name}; {source}"
-            text.append(_entry(match[1], data["value"], data["unit"], source))
-        elif not section and line.startswith("name = "):
-            text.append(f"name = {json.dumps(name)}")
-        elif not section and line.startswith("title = ") and not base.same:
-            text.append(f"title = {json.dumps(cuda_name)}")
-        elif not section and line.startswith("cuda_name = "):
-            text.append(f"cuda_name = {json.dumps(cuda_name)}")
-        elif not section and line.startswith("capability = "):
-            text.append(f"capability = [{capability[0]}, {capability[1]}]")
-        else:
-            text.append(line)
-    return "\n".join(text) + "\n"
+        elif not section and key in head:
+            lines[number] = f"{key} = {json.dumps(head[key])}"
+        elif section and " = " in line:
+            lines[number] = _figure(section, key, line, base, figures)
+    return "\n".join(lines) + "\n"
 
 
-def _entry(name: str, value: Any, unit: str, source: str) -> str:
-    return f"{name} = {{ value = {json.dumps(value)}, unit = {json.dumps(unit)}, source = {json.dumps(source, ensure_ascii=False)} }}"
+def _figure(section: str, key: str, line: str, base: Base, figures: dict[str, Figure]) -> str:
+    """The line of a figure, new or as it was."""
+    figure = figures.get(f"{section}.{key}")
+    if figure is not None:
+        return _entry(key, figure.value, UNITS.get(f"{section}.{key}", "cycles"), figure.source)
+    if base.same:
+        return line
+    entry = tomllib.loads(line)[key]
+    source = str(entry["source"])
+    if not source.startswith(("assumed", "stand-in")):
+        source = f"stand-in: that of {base.name}; {source}"
+    return _entry(key, entry["value"], entry["unit"], source)
 
 
-def write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
+def _entry(key: str, value: Any, unit: str, source: str) -> str:
+    quoted = json.dumps(source, ensure_ascii=False)
+    return f"{key} = {{ value = {json.dumps(value)}, unit = {json.dumps(unit)}, source = {quoted} }}"

@@ -1,4 +1,4 @@
-"""The CUDA driver by ctypes: what loads PTX, launches it and reads back what it wrote. No compiler is needed but the driver's."""
+"""The CUDA driver by ctypes: loads PTX, which it compiles itself, launches it and reads back what it wrote."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ class Fault(Exception):
 
 
 class _Attribute(ctypes.Structure):
-    _fields_ = [("id", c_int), ("pad", c_int), ("value", c_uint32 * 16)]  # noqa: RUF012
+    _fields_ = [("id", c_int), ("pad", c_int), ("value", c_uint32 * 16)]
 
 
 class _Config(ctypes.Structure):
-    _fields_ = [  # noqa: RUF012
+    _fields_ = [
         ("grid", c_uint32 * 3),
         ("block", c_uint32 * 3),
         ("shared", c_uint32),
@@ -82,7 +82,7 @@ class _Config(ctypes.Structure):
 class TensorMap(ctypes.Structure):
     """A descriptor of a tensor, as the TMA engine reads it."""
 
-    _fields_ = [("opaque", c_uint64 * 16)]  # noqa: RUF012
+    _fields_ = [("opaque", c_uint64 * 16)]
 
 
 class Gpu:

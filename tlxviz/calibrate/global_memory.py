@@ -58,14 +58,16 @@ def chase(modifier: str) -> Kernel:
     setp.ne.u32 other, tid, 0;
     @other bra OVER;
     mov.b64 at, pa;
-{repeated(f'''
+{
+            repeated(f'''
 {clock("t0")}
     ld.global{modifier}.u64 at, [at];
     setp.eq.u64 odd, at, 1;
     @odd st.global.u64 [out], at;
 {clock("t1")}
 {store("turn", "t0", "t1")}
-''')}
+''')
+        }
 OVER:""",
         threads=32,
     )
@@ -110,7 +112,7 @@ def latency(machine: Machine) -> Iterator[Measurement]:
 
 
 def reader(loads: int, modifier: str = ".cg") -> Kernel:
-    """Each thread reads `loads` times 16 bytes a turn. A CTA has `pb` + 1 bytes of its own from `pa` on, over and over."""
+    """Each thread reads `loads` times 16 bytes a turn; a CTA has `pb` + 1 bytes of its own from `pa` on."""
     before = """
     .reg .b64 mine, at;
     .reg .b32 offset, span, mask, step, whole, v<64>, sum, sum2;
@@ -137,7 +139,9 @@ def reader(loads: int, modifier: str = ".cg") -> Kernel:
         lines.append(f"    lop3.b32 sum, v{first}, v{first + 1}, sum, 0x96;")
         lines.append(f"    lop3.b32 sum2, v{first + 2}, v{first + 3}, sum2, 0x96;")
     after = "{ .reg .pred odd; xor.b32 sum, sum, sum2; setp.eq.u32 odd, sum, 123456; @odd st.global.u32 [out], sum; }"
-    return kernel(f"reader_{loads}_{modifier}", timed(repeated("\n".join(lines)), before=before, after=after), threads=1024)
+    return kernel(
+        f"reader_{loads}_{modifier}", timed(repeated("\n".join(lines)), before=before, after=after), threads=1024
+    )
 
 
 def copier(copies: int, depth: int) -> Kernel:
@@ -228,10 +232,21 @@ def cp_async(machine: Machine) -> Iterator[Measurement]:
     made = copier(1, 1)
     turns = per_turn(machine, made, threads=32, a=data, b=(1 << 18) - 1, turns=(512, 2048))
     yield measured("global.cp_async_latency", turns, source="L2")
-    for copies, depth, threads in ((4, 1, 128), (4, 2, 128), (4, 4, 128), (8, 2, 128), (8, 4, 128), (8, 2, 256), (8, 4, 256), (8, 4, 512)):
+    for copies, depth, threads in (
+        (4, 1, 128),
+        (4, 2, 128),
+        (4, 4, 128),
+        (8, 2, 128),
+        (8, 4, 128),
+        (8, 2, 256),
+        (8, 4, 256),
+        (8, 4, 512),
+    ):
         made = copier(copies, depth)
         for sms in (1, machine.sms):
-            turns = per_turn(machine, made, threads=threads, grid=sms, a=data, b=(1 << 18) - 1, turns=(64, 256), repeats=5)
+            turns = per_turn(
+                machine, made, threads=threads, grid=sms, a=data, b=(1 << 18) - 1, turns=(64, 256), repeats=5
+            )
             yield measured(
                 "global.rate",
                 [16 * copies * threads / turn for turn in turns],
@@ -300,8 +315,12 @@ def atomics(machine: Machine) -> Iterator[Measurement]:
     yield measured("global.atomic", [t / 8 for t in per_turn(machine, made, threads=32, a=data)], op="atom, one thread")
     spread = "    mad.wide.u32 at, tid, 4, pa;\n"
     code = "    atom.global.add.u32 v, [at], v;"
-    made = kernel("atomic_spread", timed(repeated("\n".join([code] * 8)), before=prepared + spread, after=after), threads=32)
-    yield measured("global.atomic", [t / 8 for t in per_turn(machine, made, threads=32, a=data)], op="atom, 32 addresses")
+    made = kernel(
+        "atomic_spread", timed(repeated("\n".join([code] * 8)), before=prepared + spread, after=after), threads=32
+    )
+    yield measured(
+        "global.atomic", [t / 8 for t in per_turn(machine, made, threads=32, a=data)], op="atom, 32 addresses"
+    )
     far = "    mad.wide.u32 at, tid, 4, pa;\n    mad.wide.u32 at, cta, 4096, at;\n"
     code = "    red.global.add.u32 [at], lane;"
     made = kernel("reduction", timed(repeated("\n".join([code] * 8)), before=prepared + far, after=after), threads=1024)
@@ -407,9 +426,17 @@ def l2_bandwidth(machine: Machine) -> Iterator[Measurement]:
             both: list[int] = []
             for count in (turns // 8, turns):
                 words = machine.run(
-                    made, 2 * 16 * machine.sms, n=count, grid=machine.sms, threads=threads, a=data, b=(kibibytes << 10) - 1
+                    made,
+                    2 * 16 * machine.sms,
+                    n=count,
+                    grid=machine.sms,
+                    threads=threads,
+                    a=data,
+                    b=(kibibytes << 10) - 1,
                 )
                 both.append(max(spans(words, threads // 32)))
             took = max(1, both[1] - both[0])
             rates.append(64 * threads * (turns - turns // 8) * machine.sms / took)
-        yield measured("global.chip_rate", rates[1:], "bytes/cycle", source="L2", op="read", kibibytes=kibibytes * machine.sms)
+        yield measured(
+            "global.chip_rate", rates[1:], "bytes/cycle", source="L2", op="read", kibibytes=kibibytes * machine.sms
+        )

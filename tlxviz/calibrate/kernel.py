@@ -104,8 +104,8 @@ ELECTED = """
     .reg .pred elected;
     elect.sync _|elected, -1;
 """
-"""`elected` holds in one thread of a warp: what TMA copies are issued under, as in Triton's code. A branch to one thread
-would make the compiler loop over the threads that might have got there."""
+"""`elected` holds in one thread of a warp: what TMA copies are issued under, as in Triton's code. A branch to one
+thread would make the compiler loop over the threads that might have got there."""
 
 
 def wait(barrier: str, parity: str) -> str:

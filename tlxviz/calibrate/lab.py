@@ -99,9 +99,7 @@ def registered() -> dict[str, Entry]:
 def spans(words: Sequence[int], warps: int) -> list[int]:
     """Cycles from the first start to the last end, CTA by CTA, of what `kernel.timed` wrote."""
     size = 2 * warps
-    return [
-        max(words[at + 1 : at + size : 2]) - min(words[at : at + size : 2]) for at in range(0, len(words), size)
-    ]
+    return [max(words[at + 1 : at + size : 2]) - min(words[at : at + size : 2]) for at in range(0, len(words), size)]
 
 
 def per_turn(

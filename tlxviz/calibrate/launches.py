@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from tlxviz.calibrate.kernel import SETTLED, Kernel, clock, kernel, nanoseconds, repeated, spin, store
 from tlxviz.calibrate.lab import Machine, benchmark
@@ -21,7 +22,8 @@ def clock_read(machine: Machine) -> Iterator[Measurement]:
     .reg .pred other;
     setp.ne.u32 other, tid, 0;
     @other bra OVER;
-{repeated(f'''
+{
+            repeated(f'''
 {clock("t0")}
 {clock("t1")}
 {nanoseconds("g0")}
@@ -29,7 +31,8 @@ def clock_read(machine: Machine) -> Iterator[Measurement]:
 {clock("t2")}
 {nanoseconds("g1")}
 {store("turn", "t0", "t1", "t2", "g0", "g1")}
-''')}
+''')
+        }
 OVER:""",
         threads=32,
     )
@@ -45,15 +48,17 @@ OVER:""",
     .reg .pred other;
     setp.ne.u32 other, tid, 0;
     @other bra OVER;
-{repeated(f'''
+{
+            repeated(f'''
 {nanoseconds("now")}
 {store("turn", "now")}
-''')}
+''')
+        }
 OVER:""",
         threads=32,
     )
     words = machine.run(made, 4000, n=4000)
-    steps = [b - a for a, b in zip(words, words[1:], strict=False) if b > a]
+    steps = [b - a for a, b in pairwise(words) if b > a]
     yield measured("clock.globaltimer_step", [min(steps)], "ns")
 
 
@@ -110,7 +115,7 @@ OVER:""",
 
 @benchmark("launch.boundary")
 def boundary(machine: Machine) -> Iterator[Measurement]:
-    """On an SM, from the last clock of one kernel of a graph to the first of the next: cycles and nanoseconds."""
+    """From the last clock of one kernel of a graph to the first of the next, on an SM."""
     for threads, shared in ((128, 0), (384, 200 << 10)):
         made = stamped(threads, shared, "boundary")
         machine.run(made, 5 * machine.sms, grid=machine.sms, a=3000)
@@ -130,7 +135,7 @@ def boundary(machine: Machine) -> Iterator[Measurement]:
         cycles: list[float] = []
         times: list[float] = []
         starts: list[float] = []
-        for one, two in zip(by_launch[4:], by_launch[5:], strict=False):
+        for one, two in pairwise(by_launch[4:]):
             cycles += [two[sm][0] - one[sm][1] for sm in one if sm in two]
             times.append(min(w[2] for w in two.values()) - max(w[3] for w in one.values()))
             starts.append(max(w[2] for w in two.values()) - min(w[2] for w in two.values()))
@@ -142,7 +147,13 @@ def boundary(machine: Machine) -> Iterator[Measurement]:
 @benchmark("launch.turnover")
 def turnover(machine: Machine) -> Iterator[Measurement]:
     """On an SM that holds so many CTAs: from the last clock of one CTA to the first of the one in its place."""
-    for threads, shared, per_sm in ((128, 200 << 10, 1), (384, 200 << 10, 1), (1024, 200 << 10, 1), (128, 100 << 10, 2), (256, 50 << 10, 4)):
+    for threads, shared, per_sm in (
+        (128, 200 << 10, 1),
+        (384, 200 << 10, 1),
+        (1024, 200 << 10, 1),
+        (128, 100 << 10, 2),
+        (256, 50 << 10, 4),
+    ):
         made = stamped(threads, shared, "turnover")
         for delay in (1000, 8000):
             grid = machine.sms * per_sm * 12
@@ -161,7 +172,7 @@ def turnover(machine: Machine) -> Iterator[Measurement]:
 
 @benchmark("launch.setmaxnreg")
 def setmaxnreg(machine: Machine) -> Iterator[Measurement]:
-    """Giving registers up, and getting those that were given up: clock reads around setmaxnreg, one warp group gives, two take."""
+    """Clock reads around setmaxnreg: one warp group gives registers up, two take them."""
     made = kernel(
         "setmaxnreg",
         f"""
@@ -210,7 +221,7 @@ OVER:""",
 
 @benchmark("launch.partitions")
 def partitions(machine: Machine) -> Iterator[Measurement]:
-    """A default warp group starts two partitions as Triton does: from its first store to their first instruction, and back."""
+    """Two partitions started as Triton does: from the default's first store to their first instruction, and back."""
     made = kernel(
         "partitions",
         f"""
@@ -221,7 +232,8 @@ def partitions(machine: Machine) -> Iterator[Measurement]:
     setp.ne.u32 other, lane, 0;
     setp.eq.u32 first, tid, 0;
     @worker bra WORKER;
-{repeated(f'''
+{
+            repeated(f'''
 {spin("2000")}
     bar.sync 2, 128;
 {SETTLED}
@@ -242,7 +254,8 @@ def partitions(machine: Machine) -> Iterator[Measurement]:
 {store("place", "t0", "t1")}
 NEXT:
 }}
-''')}
+''')
+        }
     @first st.shared.v2.b32 [base], {{0, 0}};
     bar.sync 1, 384;
     bra OVER;
@@ -287,5 +300,3 @@ OVER:""",
     rounds = [words[at : at + 24] for at in range(24 * 4, len(words), 24)]
     yield measured("launch.partitions", [max(w[8::2]) - min(w[0:8:2]) for w in rounds], what="start")
     yield measured("launch.partitions", [max(w[1:8:2]) - max(w[9::2]) for w in rounds], what="join")
-
-

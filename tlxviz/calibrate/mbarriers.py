@@ -49,22 +49,34 @@ OVER:
 
 
 ARRIVE = "    mbarrier.arrive.shared::cta.b64 _, [base];"
+MEET_AND_ARRIVE = """{
+    .reg .pred first;
+    setp.eq.u32 first, tid, 0;
+    bar.sync 1, 128;
+    @first mbarrier.arrive.shared::cta.b64 _, [base];
+}"""
+"""As Triton arrives: the warp group meets, then one of its threads arrives."""
 EXPECT = "    mbarrier.arrive.expect_tx.shared::cta.b64 _, [base], 0;"
 TRY = "{ .reg .pred done; mbarrier.try_wait.parity.shared::cta.b64 done, [base], 1; @!done st.global.u64 [out+-8], 1; }"
-TEST = "{ .reg .pred done; mbarrier.test_wait.parity.shared::cta.b64 done, [base], 1; @!done st.global.u64 [out+-8], 1; }"
+TEST = (
+    "{ .reg .pred done; mbarrier.test_wait.parity.shared::cta.b64 done, [base], 1; @!done st.global.u64 [out+-8], 1; }"
+)
 
 
 @benchmark("mbarrier.issue")
 def issue(machine: Machine) -> Iterator[Measurement]:
-    """Cycles of one operation after the other on one barrier: arrive and expect by one thread, waits by all of 1 and 4 warps."""
-    for name, code, first in (("arrive", ARRIVE, True), ("expect", EXPECT, True), ("try_wait", TRY, False), ("test_wait", TEST, False)):
+    """One operation after the other on one barrier: arrive and expect by a thread, waits by 1 to 8 warps."""
+    for name, code, first in (
+        ("arrive", ARRIVE, True),
+        ("expect", EXPECT, True),
+        ("try_wait", TRY, False),
+        ("test_wait", TEST, False),
+    ):
         made = _loop(name, code, only_first=first)
         for warps in (1,) if first else (1, 4, 8):
             turns = per_turn(machine, made, threads=32 * warps)
             yield measured("mbarrier.issue", [turn / _UNROLLED for turn in turns], op=name, warps=warps)
-    # as Triton arrives: the warp group meets, then one of its threads arrives
-    code = "{ .reg .pred first; setp.eq.u32 first, tid, 0; bar.sync 1, 128; @first mbarrier.arrive.shared::cta.b64 _, [base]; }"
-    made = _loop("meet_and_arrive", code)
+    made = _loop("meet_and_arrive", MEET_AND_ARRIVE)
     turns = per_turn(machine, made, threads=128)
     yield measured("mbarrier.issue", [turn / _UNROLLED for turn in turns], op="meet_and_arrive", warps=4)
 
@@ -78,7 +90,11 @@ def single(machine: Machine) -> Iterator[Measurement]:
         ("expect", EXPECT, 1),
         ("try_wait", ready("base", "1"), 1),
         ("try_wait", ready("base", "1"), 4),
-        ("meet_and_arrive", "{ .reg .pred first; setp.eq.u32 first, tid, 0; bar.sync 1, 128; @first mbarrier.arrive.shared::cta.b64 _, [base]; }", 4),
+        (
+            "meet_and_arrive",
+            MEET_AND_ARRIVE,
+            4,
+        ),
     ):
         guard = name in ("arrive", "expect")
         body = f"""
@@ -87,7 +103,8 @@ def single(machine: Machine) -> Iterator[Measurement]:
     setp.ne.u32 others, tid, 0;
     setp.eq.u32 leader, lane, 0;
 {initialised(_MANY, 1)}
-{repeated(f'''
+{
+            repeated(f'''
     bar.sync 0;
     {"@others bra SKIP;" if guard else ""}
 {clock("t0")}
@@ -100,7 +117,8 @@ def single(machine: Machine) -> Iterator[Measurement]:
 {store("place", "t0", "t1")}
 }}
 SKIP:
-''')}"""
+''')
+        }"""
         made = kernel(f"mbarrier_single_{name}_{warps}", body, threads=32 * warps, shared=1024)
         words = machine.run(made, 2 * warps * _ROUNDS, n=_ROUNDS)
         pairs = [words[at + 1] - words[at] for at in range(8 * warps, len(words), 2)]
@@ -125,7 +143,8 @@ def hand_off(waiters: int, arriver: str) -> Kernel:
     mov.b64 t0, 0;
     mov.b64 t1, 0;
 {initialised(1, 1)}
-{repeated(f'''
+{
+            repeated(f'''
     bar.sync 0;
     and.b32 parity, turn, 1;
     @arrives bra ARRIVE;
@@ -150,7 +169,8 @@ DONE:
 {store("place", "t0", "t1")}
 SKIP:
 }}
-''')}""",
+''')
+        }""",
         threads=256,
         shared=1024,
     )
@@ -158,7 +178,7 @@ SKIP:
 
 @benchmark("mbarrier.hand_off")
 def hand_off_cycles(machine: Machine) -> Iterator[Measurement]:
-    """From before an arrival to the first instruction after the wait of the last waiting warp, by how long it has waited."""
+    """From before an arrival to after the wait of the last waiting warp, by the cycles that it has waited."""
     for waiters, arriver in ((1, "thread"), (4, "thread"), (4, "group")):
         made = hand_off(waiters, arriver)
         for delay in (100, 300, 1000, 3000, 10000):
@@ -196,20 +216,24 @@ def ping_pong(group: bool) -> Kernel:
     sub.u32 theirs, 1, which;
     mad.lo.u32 theirs, theirs, 8, base;
     @second bra BACK;
-{repeated(f'''
+{
+                repeated(f'''
 {meet}
     @first mbarrier.arrive.shared::cta.b64 _, [theirs];
     and.b32 parity, turn, 1;
 {wait("mine", "parity")}
-''')}
+''')
+            }
     bra OVER;
 BACK:
-{repeated(f'''
+{
+                repeated(f'''
     and.b32 parity, turn, 1;
 {wait("mine", "parity")}
 {meet}
     @first mbarrier.arrive.shared::cta.b64 _, [theirs];
-''')}
+''')
+            }
 OVER:
 }}""",
             before=initialised(1, 1),
@@ -229,7 +253,7 @@ def ping_pong_cycles(machine: Machine) -> Iterator[Measurement]:
 
 @benchmark("mbarrier.copy_wake")
 def copy_wake(machine: Machine) -> Iterator[Measurement]:
-    """A copy of so many bytes from global memory (L2) without a tensor: from issue to the waiting warp's next instruction."""
+    """A copy without a tensor from L2: from issue to the waiting warp's next instruction, by bytes."""
     for size in (16, 1024, 8192):
         body = f"""
     .reg .b64 t0, t1, t2;
@@ -242,7 +266,8 @@ def copy_wake(machine: Machine) -> Iterator[Measurement]:
     mov.b64 t1, 0;
     mov.b64 t2, 0;
 {initialised(1, 1)}
-{repeated(f'''
+{
+            repeated(f'''
     bar.sync 0;
     and.b32 parity, turn, 1;
     @waits bra WAIT;
@@ -265,7 +290,8 @@ DONE:
 {store("place", "t0", "t1", "t2")}
 }}
 SKIP:
-''')}"""
+''')
+        }"""
         made = kernel(f"bulk_copy_{size}", body, threads=64, shared=16384)
         words = machine.run(made, 6 * _ROUNDS, n=_ROUNDS, a=machine.buffer("data", 64 << 20))
         rounds = [words[at : at + 6] for at in range(24, len(words), 6)]

@@ -39,7 +39,8 @@ def single(machine: Machine) -> Iterator[Measurement]:
     .reg .b64 t0, t1;
     .reg .pred leader;
     setp.eq.u32 leader, lane, 0;
-{repeated(f'''
+{
+                repeated(f'''
     bar.sync 0;
 {SETTLED}
 {clock("t0")}
@@ -52,7 +53,8 @@ def single(machine: Machine) -> Iterator[Measurement]:
 {store("place", "t0", "t1")}
 SKIP:
 }}
-''')}""",
+''')
+            }""",
             threads=threads,
             shared=1024,
         )
@@ -63,7 +65,7 @@ SKIP:
 
 @benchmark("named_barrier.hand_off")
 def hand_off(machine: Machine) -> Iterator[Measurement]:
-    """From before the last bar.arrive of one warp group to the bar.sync of another, and a read of shared memory, are over."""
+    """From before the last bar.arrive of a warp group to after the bar.sync of another and a read of shared memory."""
     made = kernel(
         "named_hand_off",
         f"""
@@ -73,7 +75,8 @@ def hand_off(machine: Machine) -> Iterator[Measurement]:
     cvt.u32.u64 delay, pa;
     setp.ge.u32 arrives, warp, 4;
     setp.eq.u32 leader, lane, 0;
-{repeated(f'''
+{
+            repeated(f'''
     bar.sync 0;
     @arrives bra ARRIVE;
 {clock("t0")}
@@ -94,7 +97,8 @@ DONE:
 {store("place", "t0", "t1")}
 SKIP:
 }}
-''')}""",
+''')
+        }""",
         threads=256,
         shared=1024,
     )
@@ -102,7 +106,9 @@ SKIP:
         words = machine.run(made, 16 * _ROUNDS, n=_ROUNDS, a=delay)
         rounds = [words[at : at + 16] for at in range(64, len(words), 16)]
         yield measured("named_barrier.hand_off", [max(w[1:8:2]) - max(w[8:16:2]) for w in rounds], after=delay)
-        yield measured("named_barrier.arrive", [w[9 + 2 * at] - w[8 + 2 * at] for w in rounds for at in range(4)], after=delay)
+        yield measured(
+            "named_barrier.arrive", [w[9 + 2 * at] - w[8 + 2 * at] for w in rounds for at in range(4)], after=delay
+        )
 
 
 @benchmark("named_barrier.ping_pong")

@@ -12,8 +12,8 @@ from tlxviz.calibrate.kernel import Kernel, clock, kernel, nanoseconds, repeated
 from tlxviz.calibrate.lab import Machine, benchmark
 from tlxviz.calibrate.results import Measurement, measured
 from tlxviz.calibrate.tma import matrix, ring
-from tlxviz.calibrate.wgmma import SHARED as PRODUCT_SHARED
 from tlxviz.calibrate.wgmma import RANDOM, declared, filled, instruction, used
+from tlxviz.calibrate.wgmma import SHARED as PRODUCT_SHARED
 
 _A, _B = 0x3F8CCCCD, 0x3E99999A
 
@@ -54,7 +54,9 @@ def beside(n: int, registers: bool, other: str) -> Kernel:
         f"beside_{other}_{n}_{'rs' if registers else 'ss'}",
         declared("f16", n)
         + filled()
-        + ALU_DECLARED.replace("cvt.u32.u64 x, pa;", f"mov.b32 x, {_A};").replace("cvt.u32.u64 y, pb;", f"mov.b32 y, {_B};")
+        + ALU_DECLARED.replace("cvt.u32.u64 x, pa;", f"mov.b32 x, {_A};").replace(
+            "cvt.u32.u64 y, pb;", f"mov.b32 y, {_B};"
+        )
         + f"""
     .reg .b32 far, turns0, turns1;
     add.u32 far, base, {PRODUCT_SHARED};
@@ -162,7 +164,9 @@ def loads(machine: Machine) -> Iterator[Measurement]:
                 both: list[float] = []
                 for turns in (32, 160):
                     counts = (turns, 8 * turns) if group == 0 else (8 * turns, turns)
-                    words = machine.run(made, 10 * machine.sms, n=counts[0], a=counts[1], grid=machine.sms, tensor_map=tensor)
+                    words = machine.run(
+                        made, 10 * machine.sms, n=counts[0], a=counts[1], grid=machine.sms, tensor_map=tensor
+                    )
                     spans: list[int] = []
                     for at in range(0, len(words), 10):
                         part = words[at : at + 8] if group == 0 else words[at + 8 : at + 10]
@@ -215,7 +219,7 @@ DONE:""",
 
 @benchmark("overlap.hot")
 def hot(machine: Machine) -> Iterator[Measurement]:
-    """TMA loads from L2 by every SM for a while: alone, and beside products of random numbers, which lower the SM clock."""
+    """TMA loads from L2 by every SM: alone, and beside products of random numbers, which lower the SM clock."""
     tensor = matrix(machine, 128)
     made = hot_loads(256)
     turns = 100_000

@@ -29,15 +29,13 @@ class Measurement:
         return f"{self.law}[{point}]" if point else self.law
 
 
-def measured(law: str, samples: Iterable[float], unit: str = "cycles", **at: int | str) -> Measurement:
+def measured(law: str, samples: Iterable[float], unit: str = "cycles", /, **at: int | str) -> Measurement:
     """Median and spread of `samples`."""
     ordered = sorted(samples)
     if not ordered:
         raise ValueError(f"{law} has no samples")
     tenth = (len(ordered) - 1) // 10
-    return Measurement(
-        law, at, statistics.median(ordered), ordered[tenth], ordered[-1 - tenth], unit, len(ordered)
-    )
+    return Measurement(law, at, statistics.median(ordered), ordered[tenth], ordered[-1 - tenth], unit, len(ordered))
 
 
 @dataclass(slots=True)
@@ -54,7 +52,7 @@ class Calibration:
         """All points of a law."""
         return [each for each in self.measurements if each.law == law]
 
-    def find(self, law: str, **at: int | str) -> Measurement | None:
+    def find(self, law: str, /, **at: int | str) -> Measurement | None:
         """The point of a law, if it was measured."""
         for each in self.law(law):
             if each.at == at:

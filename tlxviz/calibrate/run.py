@@ -62,6 +62,7 @@ def _run(
         for line in _lines(worker, patience):
             if "device" in line:
                 found.device.update(line["device"])
+                kept(found)
             elif "cannot" in line:
                 raise NoGpu(line["cannot"])
             elif "begin" in line:

@@ -41,7 +41,9 @@ def latency(machine: Machine) -> Iterator[Measurement]:
         body = "\n".join([f"    {code}"] * _UNROLLED)
         before = "    .reg .b32 v<4>;\n    mov.b32 v0, base;\n" + FILLED
         after = "{ .reg .pred odd; setp.eq.u32 odd, v0, 123; @odd st.global.u32 [out], v0; }"
-        made = kernel(f"shared_latency_{name}", timed(repeated(body), before=before, after=after), threads=32, shared=_SHARED)
+        made = kernel(
+            f"shared_latency_{name}", timed(repeated(body), before=before, after=after), threads=32, shared=_SHARED
+        )
         turns = per_turn(machine, made, threads=32)
         yield measured("shared.latency", [turn / _UNROLLED - extra for turn in turns], op=name)
 
@@ -55,7 +57,11 @@ def rate(machine: Machine) -> Iterator[Measurement]:
         ("st.b32", "st.volatile.shared.b32 [at+{offset}], v0;", 4),
         ("st.v4.b32", "st.volatile.shared.v4.b32 [at+{offset}], {{v0, v1, v2, v3}};", 16),
         ("ldmatrix.x4", "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{v{n0}, v{n1}, v{n2}, v{n3}}}, [at+{offset}];", 16),
-        ("ldmatrix.x4.trans", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{v{n0}, v{n1}, v{n2}, v{n3}}}, [at+{offset}];", 16),
+        (
+            "ldmatrix.x4.trans",
+            "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {{v{n0}, v{n1}, v{n2}, v{n3}}}, [at+{offset}];",
+            16,
+        ),
         ("stmatrix.x4", "stmatrix.sync.aligned.m8n8.x4.shared.b16 [at+{offset}], {{v0, v1, v2, v3}};", 16),
     ):
         reads = name.startswith("ld")
@@ -84,11 +90,17 @@ def rate(machine: Machine) -> Iterator[Measurement]:
         body = "\n".join(lines)
         if reads:  # so that no turn reads what the one before read
             body += "\n    xor.b32 at, at, 16384;"
-        made = kernel(f"shared_rate_{name}", timed(repeated(body), before=before, after=after), threads=1024, shared=_SHARED)
+        made = kernel(
+            f"shared_rate_{name}", timed(repeated(body), before=before, after=after), threads=1024, shared=_SHARED
+        )
         for warps in (1, 4, 8, 16):
             turns = per_turn(machine, made, threads=32 * warps)
             yield measured(
-                "shared.rate", [_UNROLLED * 32 * warps * size / turn for turn in turns], "bytes/cycle/SM", op=name, warps=warps
+                "shared.rate",
+                [_UNROLLED * 32 * warps * size / turn for turn in turns],
+                "bytes/cycle/SM",
+                op=name,
+                warps=warps,
             )
 
 
@@ -97,7 +109,7 @@ def conflicts(machine: Machine) -> Iterator[Measurement]:
     """Cycles of a warp's store of 4 bytes a thread, by the number of words between neighbours."""
     for stride in (1, 2, 4, 8, 16, 32):
         before = f"    .reg .b32 at;\n    mad.lo.u32 at, lane, {4 * stride}, base;\n    mad.lo.u32 at, warp, 4096, at;"
-        body = "\n".join([f"    st.volatile.shared.b32 [at], tid;"] * _UNROLLED)
+        body = "\n".join(["    st.volatile.shared.b32 [at], tid;"] * _UNROLLED)
         made = kernel(f"shared_conflicts_{stride}", timed(repeated(body), before=before), threads=128, shared=_SHARED)
         turns = per_turn(machine, made, threads=128)
         yield measured("shared.conflicts", [turn / _UNROLLED / 4 for turn in turns], stride=stride)

@@ -55,7 +55,8 @@ def latency_kernel(rows: int, boxes: int) -> Kernel:
     prefetch.tensormap [map];
 {initialised(1, 1)}
 {ELECTED}
-{repeated(f'''
+{
+            repeated(f'''
     bar.sync 0;
 {SETTLED}
     and.b32 parity, turn, 1;
@@ -83,7 +84,8 @@ DONE:
 {store("place", "t0", "t1", "t2")}
 SKIP:
 }}
-''')}""",
+''')
+        }""",
         threads=256,
         shared=1024 + size * boxes,
     )
@@ -125,8 +127,8 @@ def latency(machine: Machine) -> Iterator[Measurement]:
 def ring(rows: int, stages: int, area: str, count: str, stride: str, mask: str, who: str = "cta") -> str:
     """A warp loads `count` boxes into a ring of `stages`, each as soon as its slot's last load is there.
 
-    `area` is where the ring's barriers are, and its slots 1024 bytes further. Box i of a CTA is tile i & mask, 128 tiles
-    side by side, below `who * stride` rows.
+    `area` is where the ring's barriers are, and its slots 1024 bytes further. Box i of a CTA is tile i & mask,
+    128 tiles side by side, below `who * stride` rows.
     """
     size = rows * 2 * _WIDTH
     following = f"""
@@ -251,7 +253,18 @@ def rate_one(machine: Machine) -> Iterator[Measurement]:
 def rate_all(machine: Machine) -> Iterator[Measurement]:
     """The same of every SM while all of them load: the same tiles, tiles of their own in L2, from DRAM."""
     for tiles in ("same", "own", "DRAM"):
-        for rows, stages in ((64, 2), (64, 4), (64, 8), (64, 16), (128, 1), (128, 2), (128, 3), (128, 4), (128, 8), (128, 12)):
+        for rows, stages in (
+            (64, 2),
+            (64, 4),
+            (64, 8),
+            (64, 16),
+            (128, 1),
+            (128, 2),
+            (128, 3),
+            (128, 4),
+            (128, 8),
+            (128, 12),
+        ):
             yield _rate(machine, rows, stages, machine.sms, tiles)
 
 
@@ -310,21 +323,20 @@ def rate_half(machine: Machine) -> Iterator[Measurement]:
 
 
 def producer_kernel(rows: int) -> Kernel:
-    """A warp group that does what Triton makes of wait, expect and copy: two meetings, and loads that one thread issues.
+    """A warp group that does what Triton makes of wait, expect and copy: two meetings, one thread that issues.
 
     Nobody waits: each copy has a barrier of its own, all of them ready.
     """
     size = rows * 2 * _WIDTH
-    steps: list[str] = []
-    for number in range(8):
-        steps.append(
-            f"""
+    steps = [
+        f"""
 {wait(f"base+{8 * number}", "parity")}
     bar.sync 1, 128;
     @first mbarrier.arrive.expect_tx.shared::cta.b64 _, [base+{8 * number}], {size};
     bar.sync 1, 128;
 {_load("to", "x", "y", f"base+{8 * number}").replace("elected", "issues")}"""
-        )
+        for number in range(8)
+    ]
     return kernel(
         f"tma_producer_{rows}",
         timed(
@@ -360,7 +372,7 @@ READY:
 
 @benchmark("tma.producer")
 def producer(machine: Machine) -> Iterator[Measurement]:
-    """Cycles of a step of Triton's producer (wait, meeting, expect, meeting, copy) whose slots are free: 8 boxes at most in flight."""
+    """Cycles of a step of Triton's producer whose slots are free: wait, meeting, expect, meeting, copy."""
     for rows in (8, 16, 64):
         made = producer_kernel(rows)
         turns = per_turn(machine, made, threads=128, tensor_map=matrix(machine, rows))
@@ -392,7 +404,8 @@ def store_kernel(kind: str, rows: int, boxes: int) -> Kernel:
     setp.eq.u32 leader, lane, 0;
 {ELECTED}
     prefetch.tensormap [map];
-{repeated(f'''
+{
+            repeated(f'''
     mul.lo.u32 y, turn, {rows};
     and.b32 y, y, {_SMALL - 1};
     mul.lo.u32 x0, turn, {boxes * _WIDTH};
@@ -408,7 +421,8 @@ def store_kernel(kind: str, rows: int, boxes: int) -> Kernel:
     @!leader bra SKIP;
 {store("turn", "t0", "t1", "t2", "t3")}
 SKIP:
-''')}""",
+''')
+        }""",
         threads=32,
         shared=1024 + boxes * size,
     )
@@ -443,7 +457,8 @@ def store_stream(rows: int, depth: int) -> Kernel:
     cvt.u32.u64 stride, pa;
     cvt.u32.u64 mask, pb;
     add.u32 from, base, 1024;
-{repeated(f'''
+{
+                repeated(f'''
     and.b32 tile, turn, mask;
     and.b32 x, tile, 127;
     shl.b32 x, x, 6;
@@ -453,7 +468,8 @@ def store_stream(rows: int, depth: int) -> Kernel:
 {_store("store", "x", "y")}
     cp.async.bulk.commit_group;
     cp.async.bulk.wait_group.read {depth - 1};
-''')}
+''')
+            }
     cp.async.bulk.wait_group 0;
 }}"""
         ),
@@ -472,7 +488,15 @@ def store_rate(machine: Machine) -> Iterator[Measurement]:
             stride, mask = (rows, 3) if tiles == "own" else (ROWS // machine.sms, (1 << 32) - 1)
             turns = (64, 320)
             found = per_turn(
-                machine, made, threads=32, turns=turns, grid=sms, a=stride, b=mask, tensor_map=matrix(machine, rows), repeats=5
+                machine,
+                made,
+                threads=32,
+                turns=turns,
+                grid=sms,
+                a=stride,
+                b=mask,
+                tensor_map=matrix(machine, rows),
+                repeats=5,
             )
             yield measured(
                 "tma.store_rate",

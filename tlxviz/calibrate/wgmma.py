@@ -22,8 +22,10 @@ _ROUNDS = 24
 SHARED = (8 << 10) + (32 << 10)  # a tile of A with 64 rows, one of B with 256; 128 bytes a row
 
 
-def instruction(kind: str, n: int, step: int, *, registers: bool = False, bank: int = 0, transposed: bool = False) -> str:
-    """One m64nN of `kind`, with A from shared memory or registers, into accumulators of `bank`; `step` moves along K."""
+def instruction(
+    kind: str, n: int, step: int, *, registers: bool = False, bank: int = 0, transposed: bool = False
+) -> str:
+    """One m64nN of `kind`, A from shared memory or registers, into accumulators of `bank`; `step` moves along K."""
     suffix, tail, _ = TYPES[kind]
     if kind in ("f16", "bf16"):
         tail = ("p, 1, 1" if registers else "p, 1, 1, 0") + (", 1" if transposed else ", 0")
@@ -78,7 +80,12 @@ def used(kind: str, n: int, *, banks: int = 1) -> str:
     kindly = "eq.s32" if element == "s32" else "eq.f32"
     constant = "123456789" if element == "s32" else "0f4CEB79A3"
     return "\n".join(
-        [*lines, "{ .reg .pred some;", f"    setp.{kindly} some, d0, {constant};", f"    @some st.global.{element} [out], d0; }}"]
+        [
+            *lines,
+            "{ .reg .pred some;",
+            f"    setp.{kindly} some, d0, {constant};",
+            f"    @some st.global.{element} [out], d0; }}",
+        ]
     )
 
 
@@ -112,11 +119,17 @@ RANDOM = 0xBFFFBFFF
 """Clears an exponent bit of two fp16 numbers: none of them is infinite."""
 
 
-def sequence(kind: str, n: int, count: int, groups: int, *, registers: bool = False, banks: int = 1, stamps: bool = False) -> Kernel:
+def sequence(
+    kind: str, n: int, count: int, groups: int, *, registers: bool = False, banks: int = 1, stamps: bool = False
+) -> Kernel:
     """Rounds of `count` instructions, one commit, one wait. Words of a warp and round: before the fence, after the
     fence, after the last instruction, after the commit, after the wait; with `stamps` after each instruction instead.
     """
-    times = ["t0", "t1", *(f"s{number}" for number in range(count)), "t2", "t3"] if stamps else ["t0", "t1", "t2", "t3", "t4"]
+    times = (
+        ["t0", "t1", *(f"s{number}" for number in range(count)), "t2", "t3"]
+        if stamps
+        else ["t0", "t1", "t2", "t3", "t4"]
+    )
     lines = [declared(kind, n, banks=banks), filled(), "    .reg .b64 t0, t1, t2, t3, t4;", "    .reg .b64 s<16>;"]
     body = ["    bar.sync 0;", SETTLED, clock("t0"), "    wgmma.fence.sync.aligned;", clock("t1")]
     for number in range(count):
@@ -154,25 +167,30 @@ def _rounds(words: list[int], width: int, warps: int) -> list[list[list[int]]]:
     """Round, warp, word; without the first rounds, which warm up."""
     size = width * warps
     found = [
-        [words[at + width * warp : at + width * (warp + 1)] for warp in range(warps)] for at in range(0, len(words), size)
+        [words[at + width * warp : at + width * (warp + 1)] for warp in range(warps)]
+        for at in range(0, len(words), size)
     ]
     return found[4:]
 
 
-def _completion(machine: Machine, kind: str, n: int, count: int, groups: int, registers: bool, banks: int = 1) -> Iterator[Measurement]:
+def _completion(
+    machine: Machine, kind: str, n: int, count: int, groups: int, registers: bool, banks: int = 1
+) -> Iterator[Measurement]:
     made = sequence(kind, n, count, groups, registers=registers, banks=banks)
     words = machine.run(made, 5 * 4 * groups * _ROUNDS, n=_ROUNDS, threads=128 * groups)
     rounds = _rounds(words, 5, 4 * groups)
-    at: dict[str, int | str] = {"type": kind, "a": "registers" if registers else "shared", "n": n, "count": count, "groups": groups}
+    at: dict[str, int | str] = {
+        "type": kind,
+        "a": "registers" if registers else "shared",
+        "n": n,
+        "count": count,
+        "groups": groups,
+    }
     if banks > 1:
         at["banks"] = banks
-    yield measured(
-        "wgmma.issue", [warp[3] - warp[0] for each in rounds for warp in each], **at
-    )
+    yield measured("wgmma.issue", [warp[3] - warp[0] for each in rounds for warp in each], **at)
     # until the last warp of the last group has seen the end
-    yield measured(
-        "wgmma.completion", [max(w[4] for w in each) - min(w[0] for w in each) for each in rounds], **at
-    )
+    yield measured("wgmma.completion", [max(w[4] for w in each) - min(w[0] for w in each) for each in rounds], **at)
 
 
 @benchmark("wgmma.completion")
@@ -234,9 +252,7 @@ def stream(
 ) -> Kernel:
     """Turns of `depth` instructions and a commit, where the group before is waited for."""
     body = ["    wgmma.fence.sync.aligned;"]
-    body += [
-        instruction(kind, n, number, registers=registers, transposed=transposed) for number in range(depth)
-    ]
+    body += [instruction(kind, n, number, registers=registers, transposed=transposed) for number in range(depth)]
     body += ["    wgmma.commit_group.sync.aligned;", "    wgmma.wait_group.sync.aligned 1;"]
     whole = repeated("\n".join(body)) + "\n    wgmma.wait_group.sync.aligned 0;"
     form = ("rs" if registers else "ss") + ("_t" if transposed else "")
@@ -308,7 +324,10 @@ def bookkeeping(machine: Machine) -> Iterator[Measurement]:
         ("fence", "wgmma.fence.sync.aligned;"),
         ("commit", "wgmma.commit_group.sync.aligned;"),
         ("wait", "wgmma.wait_group.sync.aligned 0;"),
-        ("fence_commit_wait", "wgmma.fence.sync.aligned; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"),
+        (
+            "fence_commit_wait",
+            "wgmma.fence.sync.aligned; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
+        ),
     ):
         body = "\n".join([f"    {code}"] * 8)
         made = kernel(f"wgmma_{name}", timed(repeated(body)), threads=128)
@@ -335,7 +354,7 @@ def mma_sync(machine: Machine) -> Iterator[Measurement]:
 
 @benchmark("wgmma.power")
 def power(machine: Machine) -> Iterator[Measurement]:
-    """What all SMs sustain for about a second on zeros and on random numbers: FLOP per cycle and SM, and the SM clock."""
+    """What all SMs sustain for a second on zeros and on random numbers: FLOP per cycle, and the SM clock."""
     for kind, n, k in (("f16", 256, 16), ("e4m3", 256, 32)):
         body = ["    wgmma.fence.sync.aligned;"]
         body += [instruction(kind, n, number) for number in range(4)]

@@ -1,4 +1,4 @@
-"""The process that measures: it tells each thing it finds at once, a line of JSON each, and may die of a kernel's fault."""
+"""The process that measures: it tells what it finds at once, a line of JSON each, and may die of a kernel's fault."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import fnmatch
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from tlxviz.commands.interrupts import importing
 
 if TYPE_CHECKING:
     from tlxviz.calibrate.results import Calibration
+
+SUFFIX = ".toml"
 
 
 class CalibrateCommand:
@@ -43,21 +46,95 @@ class CalibrateCommand:
 
         known = benchmarks()
         pattern: str = arguments.only or "*"
-        names = [name for name in known if fnmatch.fnmatch(name, pattern)]
+        names = [name for name in known if fnmatch.fnmatchcase(name, pattern)]
         if not names:
             raise UsageError(f"no benchmark is called {pattern!r}. See 'tlxviz calibrate --list'.")
         if arguments.list:
             width = max(map(len, names))
             streams.write("".join(f"{name:{width}}  {known[name].summary}\n" for name in names))
             return int(ExitCode.OK)
-        raw = Path(arguments.measurements) if arguments.measurements else None
 
-        def keep(found: Calibration) -> None:
-            if raw is not None:
-                raw.write_text(json.dumps(found.to_json(), indent=1) + "\n", encoding="utf-8")
-
-        found = calibrate(names, streams.note, keep)
-        keep(found)
+        target = Target(arguments.output, arguments.measurements, force=arguments.force)
+        target.check()
+        found = calibrate(names, streams.note, target.keep)
+        written = target.finish(found)
         if arguments.json:
             streams.write(json.dumps(found.to_json()) + "\n")
+        streams.note(
+            f"{written.figures} figures measured: {written.name}\n"
+            f"simulate with them: tlxviz run --device sim:{written.name} script.py"
+        )
+        if found.failures:
+            streams.note(f"{len(found.failures)} of {len(names)} benchmarks failed: {', '.join(found.failures)}")
         return int(ExitCode.FINDINGS if found.failures else ExitCode.OK)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    name: str
+    figures: int
+
+
+class Target:
+    """The files that a calibration goes to."""
+
+    def __init__(self, output: str | None, measurements: str | None, *, force: bool) -> None:
+        self._output = Path(output) if output is not None else None
+        self._measurements = Path(measurements) if measurements is not None else None
+        self._force = force
+
+    def check(self) -> None:
+        """Raise UsageError where something is in the way, as far as names are known before the GPU is."""
+        if self._output is not None:
+            if self._output.suffix != SUFFIX:
+                raise UsageError(f"cannot write {self._output}: the name of a data file ends in {SUFFIX}.")
+            self._check(self._output)
+        if self._measurements is not None:
+            self._check(self._measurements)
+
+    def keep(self, found: Calibration) -> None:
+        """Write down what is known by now; once the GPU is known, also see that the data file can be written."""
+        if self._output is None:
+            self._output = Path(self._default(found))
+            self._check(self._output)
+        if self._measurements is not None:
+            _write(self._measurements, json.dumps(found.to_json(), indent=1) + "\n")
+
+    def finish(self, found: Calibration) -> Written:
+        """Write both files."""
+        from tlxviz.calibrate.data_file import base_of, written
+        from tlxviz.calibrate.figures import figures
+
+        self.keep(found)
+        assert self._output is not None
+        made = figures(found)
+        cuda_name, capability = _device(found)
+        text = written(base_of(cuda_name, capability), self._output.stem, cuda_name, capability, made)
+        _write(self._output, text)
+        return Written(str(self._output), len(made))
+
+    def _default(self, found: Calibration) -> str:
+        from tlxviz.calibrate.data_file import base_of, file_name
+
+        cuda_name, capability = _device(found)
+        return file_name(cuda_name, base_of(cuda_name, capability))
+
+    def _check(self, path: Path) -> None:
+        if path.is_dir():
+            raise UsageError(f"cannot write {path}: it is a folder.")
+        if path.exists() and not self._force:
+            raise UsageError(f"{path} exists. Give --force to overwrite it, or another name.")
+        if not path.absolute().parent.is_dir():
+            raise UsageError(f"cannot write {path}: {path.parent} does not exist.")
+
+
+def _device(found: Calibration) -> tuple[str, tuple[int, int]]:
+    major, minor = found.device["capability"]
+    return found.device["cuda_name"], (major, minor)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}.") from error
