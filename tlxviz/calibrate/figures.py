@@ -485,11 +485,12 @@ def _turnover(found: Calibration) -> Finding | None:
 @figure("launch.warp_specialize_cycles")
 def _partitions(found: Calibration) -> Finding | None:
     start = found.find("launch.partitions", what="start")
+    read = found.find("named_barrier.single", op="read of shared memory", threads=128)
     registers = found.find("launch.setmaxnreg", what="take")
-    if start is None or registers is None:
+    if start is None or registers is None or read is None:
         return None
     return Finding(
-        start.median + registers.median - 2 * _clock_read(found),
+        start.median - read.median + registers.median - _clock_read(found),
         "two meetings of 384 threads with captured values in shared memory, and setmaxnreg",
         (start, registers),
     )
