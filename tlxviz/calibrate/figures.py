@@ -322,17 +322,23 @@ def _copy_issue(found: Calibration) -> Finding | None:
     )
 
 
-def _arrival(found: Calibration, source: str) -> tuple[float, float, tuple[Measurement, ...]] | None:
-    """(cycles without any bytes, bytes per further cycle) from issue to the waiting warp group, for one box."""
-    points = [
-        each
-        for each in found.law("tma.latency")
-        if each.at["boxes"] == 1 and each.at["from"] == source and int(each.at["rows"]) >= 64
-    ]
+def _by_rows(points: list[Measurement]) -> tuple[float, float, tuple[Measurement, ...]] | None:
+    """(cycles without any bytes, bytes per further cycle) of boxes of 64 columns of fp16."""
     if len(points) < 2:
         return None
     base, per = slope([128 * int(each.at["rows"]) for each in points], [each.median for each in points])
-    return base, 1 / per, tuple(points)
+    return (base, 1 / per, tuple(points)) if per > 0 else None
+
+
+def _arrival(found: Calibration, source: str) -> tuple[float, float, tuple[Measurement, ...]] | None:
+    """From before the issue of one box to the waiting warp group."""
+    return _by_rows(
+        [
+            each
+            for each in found.law("tma.latency")
+            if each.at["boxes"] == 1 and each.at["from"] == source and int(each.at["rows"]) >= 64
+        ]
+    )
 
 
 def _copy_latency(source: str) -> Rule:
@@ -369,11 +375,11 @@ def _store_latency(found: Calibration) -> Finding | None:
 
 
 def _stores(found: Calibration) -> tuple[float, float, tuple[Measurement, ...]] | None:
-    points = [each for each in found.law("tma.store_read") if each.at["kind"] == "store" and each.at["boxes"] == 1]
-    if len(points) < 2:
-        return None
-    base, per = slope([128 * int(each.at["rows"]) for each in points], [each.median for each in points])
-    return base - _clock_read(found), 1 / per, tuple(points)
+    """From before the issue of one box until its source may be written."""
+    law = _by_rows(
+        [each for each in found.law("tma.store_read") if each.at["kind"] == "store" and each.at["boxes"] == 1]
+    )
+    return None if law is None else (law[0] - _clock_read(found), *law[1:])
 
 
 # ---------------------------------------------------------------------- memory
