@@ -65,14 +65,25 @@ class DeviceFileError(TlxvizError):
     """A data file of `tlxviz/devices` is wrong."""
 
 
+SUFFIX = ".toml"
+
+
 def known_devices() -> list[str]:
-    """Names that `load_device` takes, sorted."""
+    """Names that `load_device` takes, sorted; it takes the path of a data file as well."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
-@cache
 def load_device(name: str) -> Device:
-    """The GPU of that name (`h200`). Raises UsageError, naming the known ones, for any other."""
+    """The GPU of that name (`h200`), or of that data file (`mine.toml`). Raises UsageError for any other."""
+    if name.endswith(SUFFIX):
+        if not Path(name).is_file():
+            raise UsageError(f"there is no data file {name}.")
+        return read_device(Path(name))
+    return _shipped(name)
+
+
+@cache
+def _shipped(name: str) -> Device:
     known = known_devices()
     if name not in known:
         raise UsageError(f"there is no device {name!r} to simulate. Known devices: {', '.join(known)}.")
