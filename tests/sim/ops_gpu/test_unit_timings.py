@@ -112,7 +112,7 @@ def test_tma(rows: int):
     transfer = math.ceil(size / TMA.bytes_per_cycle)
     assert lengths(spans(run, "expect")) == [SYNC.mbarrier_expect]
     issued = spans(run, "tma_load")
-    assert lengths(issued) == [TMA.issue_cycles] * 2
+    assert lengths(issued) == [BLOCK_BARRIER + TMA.issue_cycles] * 2
     first, second = spans(run, "tma_load", TrackKind.TMA)
     assert first == (issued[0][1], issued[0][1] + transfer + TMA.l2_latency_cycles)
     start = max(issued[1][1], first[0] + transfer)
