@@ -196,6 +196,42 @@ def _product_wait(found: Calibration) -> Finding | None:
     return _only(found, "wgmma.wait_group with nothing in flight", "wgmma.bookkeeping", what="wait")
 
 
+@figure("tensor_core.issue_cycles_per_column")
+def _further_issue(found: Calibration) -> Finding | None:
+    one, four = _product(found, "wgmma.issue", 256, 1), _product(found, "wgmma.issue", 256, 4)
+    if one is None or four is None:
+        return None
+    more = four.median - one.median
+    return Finding(more / 3 / 256, f"four m64n256k16 take {more:.0f} cycles longer to issue than one", (one, four))
+
+
+def _narrow(found: Calibration) -> tuple[float, float, tuple[Measurement, ...]] | None:
+    """(base, cycles per column) of instructions that take longer than their work."""
+    points = [found.find("wgmma.interval", type="f16", a="shared", n=n, groups=1) for n in (8, 16, 32)]
+    known = [each for each in points if each is not None]
+    if len(known) < 2:
+        return None
+    base, per = slope([int(each.at["n"]) for each in known], [each.median for each in known])
+    return base, per, tuple(known)
+
+
+@figure("tensor_core.narrow_cycles")
+def _narrow_base(found: Calibration) -> Finding | None:
+    law = _narrow(found)
+    return None if law is None else Finding(law[0], "m64nNk16 of N = 8 to 32, base + per column * N", law[2])
+
+
+@figure("tensor_core.narrow_cycles_per_column")
+def _narrow_per_column(found: Calibration) -> Finding | None:
+    law = _narrow(found)
+    return None if law is None else Finding(law[1], "m64nNk16 of N = 8 to 32, base + per column * N", law[2])
+
+
+@figure("tensor_core.narrow_register_cycles")
+def _narrow_register(found: Calibration) -> Finding | None:
+    return _only(found, "m64n8k16 with A in registers", "wgmma.interval", type="f16", a="registers", n=8, groups=1)
+
+
 @figure("tensor_core.mma_sync_fraction")
 def _mma_sync(found: Calibration) -> Finding | None:
     best = max(found.law("wgmma.mma_sync"), key=lambda each: each.median, default=None)

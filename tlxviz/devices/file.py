@@ -42,7 +42,6 @@ UNITS: dict[str, str] = {
     "clock.boost_mhz": "MHz",
     "clock.sustained_mhz": "MHz",
     **{f"tensor_core.{name}": "FLOP/cycle/SM" for name in ("fp64", "tf32", "fp16", "bf16", "fp8", "int8")},
-    "tensor_core.min_n": "columns",
     "tensor_core.mma_sync_fraction": "fraction",
     "tma.bytes_per_cycle": "bytes/cycle",
     "tma.store_bytes_per_cycle": "bytes/cycle",
