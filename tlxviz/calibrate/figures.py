@@ -488,10 +488,19 @@ for _name, _op, _how in (
     ("fp64", "fma.f64", "multiply-adds, 8 warps"),
     ("int32", "mad.s32", "multiply-adds, 8 warps; logic has the same rate"),
     ("mufu", "ex2.f32", "ex2, 8 warps; the other functions have the same rate"),
+    ("minmax", "max.f32", "FMNMX, 8 warps"),
     ("convert", "f32_to_f16x2", "f32 to packed f16, 8 warps; bf16 has the same rate"),
 ):
     figure(f"alu.{_name}")(_alu_rate(_op, _how))
 figure("alu.fp16")(_alu_rate("fma.f16x2", "packed multiply-adds, 16 warps", warps=16))
+
+
+@figure("alu.compare")
+def _compare(found: Calibration) -> Finding | None:
+    each = found.find("alu.rate", op="select.f32", warps=16)
+    if each is None:
+        return None
+    return Finding(2 * each.median, "a comparison and a selection that needs it, 16 warps", (each,))
 
 
 @figure("alu.latency_cycles")

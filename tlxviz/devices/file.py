@@ -54,7 +54,10 @@ UNITS: dict[str, str] = {
     "cluster.groups": "SMs",
     "cluster.copy_bytes_per_cycle": "bytes/cycle",
     "alu.schedulers": "schedulers",
-    **{f"alu.{name}": "results/cycle/SM" for name in ("fp32", "fp16", "fp64", "int32", "mufu", "convert")},
+    **{
+        f"alu.{name}": "results/cycle/SM"
+        for name in ("fp32", "fp16", "fp64", "int32", "mufu", "convert", "minmax", "compare")
+    },
     "launch.kernel_ns": "ns",
 }
 """Unit of each figure; a figure that is not listed is in cycles."""

@@ -160,6 +160,10 @@ class Alu:
     mufu_latency_cycles: float
     shuffle_cycles: float
     """Latency of one shuffle step of a reduction."""
+    minmax: float = 0.0
+    """Smaller or larger of two, FP32; twice as many of packed halves."""
+    compare: float = 0.0
+    """Comparisons and selections."""
 
 
 @dataclass(frozen=True, slots=True)
