@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tlxviz.calibrate.results import Calibration, Measurement, slope
+from tlxviz.devices.file import UNITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +55,23 @@ def ruled() -> list[str]:
 
 
 def figures(found: Calibration) -> dict[str, Figure]:
-    """Figures by name, with sources that name the tool, the date, the driver, the SM clock and the spread."""
+    """Figures by name, with sources that name the tool, the date, the driver, the SM clock and the spread.
+
+    Rates of L2 need the clock that the data file counts cycles at, `found.sustained_mhz`.
+    """
     made: dict[str, Figure] = {}
     for name, rule in _RULES.items():
         finding = rule(found)
         if finding is None or finding.value < 0:
             continue
-        value = round(finding.value) if name in _WHOLE else _rounded(finding.value)
+        value = round(finding.value) if name in _WHOLE or _is_time(name) else _rounded(finding.value)
         made[name] = Figure(value, _source(found, finding))
     return made
+
+
+def _is_time(name: str) -> bool:
+    """Whether a figure is a number of cycles, of which the simulator takes whole ones."""
+    return name not in UNITS and not name.endswith(("_per_column", "_per_warp"))
 
 
 def _rounded(value: float) -> float:
@@ -407,6 +416,21 @@ def _store_latency(found: Calibration) -> Finding | None:
         base - issue.value,
         f"1 to 32 KB take {base:.0f} cycles and one per {rate:.0f} bytes until the source may be written",
         behind,
+    )
+
+
+@figure("tma.store_bytes_per_cycle")
+def _store_rate(found: Calibration) -> Finding | None:
+    """What L2 takes from all SMs at once; one alone gives away 32 bytes a cycle."""
+    all_at_once = found.find("tma.store_rate", rows=128, depth=2, sms="all", tiles="own")
+    alone = found.find("tma.store_rate", rows=128, depth=2, sms="one", tiles="own")
+    measured, sustained = found.find("clock.mhz"), found.sustained_mhz
+    if all_at_once is None or alone is None or measured is None or not sustained:
+        return None
+    return Finding(
+        min(alone.median, all_at_once.median * measured.median / sustained),
+        f"all SMs store to L2, {all_at_once.median:.3g} at {measured.median:.0f} MHz, in cycles at {sustained:.0f} MHz",
+        (all_at_once,),
     )
 
 
