@@ -28,7 +28,7 @@ class Finding:
     how: str
     """What was measured, for the figure's source."""
     behind: tuple[Measurement, ...] = ()
-    """Measurements whose spread is the figure's."""
+    """Measurements whose spread is the figure's; none where the driver was asked."""
 
 
 Rule = Callable[[Calibration], Finding | None]
@@ -81,14 +81,16 @@ def _rounded(value: float) -> float:
 
 
 def _source(found: Calibration, finding: Finding) -> str:
-    where = [f"measured: tlxviz calibrate, {found.device.get('date', 'no date')}"]
+    where = [f"tlxviz calibrate, {found.device.get('date', 'no date')}"]
     if found.device.get("driver"):
         where.append(f"driver {found.device['driver']}")
+    if not finding.behind:
+        return f"{', '.join(where)}: {finding.how}"
     clock = found.find("clock.mhz")
     if clock is not None:
         where.append(f"{clock.median:.0f} MHz")
     spread = max((_spread(each) for each in finding.behind), default=0.0)
-    return f"{', '.join(where)}: {finding.how}; spread {100 * spread:.1f} %"
+    return f"measured: {', '.join(where)}: {finding.how}; spread {100 * spread:.1f} %"
 
 
 def _spread(each: Measurement) -> float:
@@ -260,7 +262,15 @@ def _arrive(found: Calibration) -> Finding | None:
 
 @figure("sync.mbarrier_expect")
 def _expect(found: Calibration) -> Finding | None:
-    return _only(found, "arrivals with expected bytes, one after the other", "mbarrier.issue", op="expect", warps=1)
+    return _only(
+        found,
+        "clock reads around an arrival with expected bytes, before a copy",
+        "tma.expect",
+        _clock_read(found),
+        rows=128,
+        boxes=1,
+        **{"from": "L2"},
+    )
 
 
 @figure("sync.mbarrier_try_wait")
