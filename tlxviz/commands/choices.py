@@ -126,7 +126,7 @@ class OnGpu(argparse.Action):
 
 
 def simulated_device(choice: str, known: Sequence[str], obstacle: Callable[[], str | None]) -> str | None:
-    """Name of the device to simulate for a `--device` choice; None for the machine's own GPU.
+    """Name or data file of the device to simulate for a `--device` choice; None for the machine's own GPU.
 
     Args:
         choice: `auto`, `cuda` or `sim:` and a name.
@@ -144,7 +144,7 @@ def simulated_device(choice: str, known: Sequence[str], obstacle: Callable[[], s
             f"To simulate one: --device {' or '.join(f'sim:{name}' for name in known)}."
         )
     kind, _, name = choice.partition(":")
-    if kind != "sim" or name not in known:
+    if kind != "sim" or (name not in known and not name.endswith(".toml")):
         names = ", ".join(["auto", "cuda", *(f"sim:{name}" for name in known)])
         raise UsageError(f"there is no device {choice!r}. Devices: {names}.")
     return name

@@ -50,15 +50,20 @@ class TensorCore:
     fp8: float
     int8: float
     issue_cycles: float
-    """From one wgmma to the next in the issuing warp group."""
+    """Fence, first wgmma and commit of a product in the issuing warp group."""
     completion_cycles: float
     """From the end of the tensor core's work to the moment a wait sees it."""
     wait_cycles: float
     """A wait that finds its group complete."""
-    min_n: int
-    """Instruction N below which an instruction takes as long as at this N."""
     mma_sync_fraction: float
     """Share of the dense rate that `mma.sync` (warp-level MMA) reaches."""
+    issue_cycles_per_column: float = 0.0
+    """Issuing each further wgmma, per column of the instruction."""
+    narrow_cycles: float = 0.0
+    """A wgmma with both operands in shared memory takes at least narrow_cycles + narrow_cycles_per_column * N."""
+    narrow_cycles_per_column: float = 0.0
+    narrow_register_cycles: float = 0.0
+    """A wgmma with A in registers takes at least so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +160,10 @@ class Alu:
     mufu_latency_cycles: float
     shuffle_cycles: float
     """Latency of one shuffle step of a reduction."""
+    minmax: float = 0.0
+    """Smaller or larger of two, FP32; twice as many of packed halves."""
+    compare: float = 0.0
+    """Comparisons and selections."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,20 @@ def elementwise(e: Emitter, op: Operation) -> None:
     rated(e, type_, _rate(e, element_of(type_)))
 
 
+def minmax(e: Emitter, type_: Type) -> None:
+    """The smaller or larger of two, per element."""
+    element = element_of(type_)
+    rate = e.unit.device.alu.minmax
+    if isinstance(element, ScalarType) and element.is_float and element.bytes == 2:
+        rate *= 2
+    rated(e, type_, min(rate, _rate(e, element)))
+
+
+def comparison(e: Emitter, type_: Type) -> None:
+    """A comparison or a selection per element."""
+    rated(e, type_, e.unit.device.alu.compare)
+
+
 def multiply_adds(e: Emitter, element: Type, count: int) -> None:
     """`count` multiply-adds with sums of type `element`."""
     share = min(1.0, e.warps / e.unit.device.alu.schedulers)

@@ -103,7 +103,10 @@ def _set(e: Emitter, op: Operation, expressions: list[str]) -> None:
 def _reduction_cost(e: Emitter, op: Operation) -> None:
     alu = e.unit.device.alu
     type_ = op.operands[0].type
-    costs.issue(e, type_, float(len(op.operands)))
+    if _only(op) in _EXTREMES:
+        costs.minmax(e, type_)
+    else:
+        costs.issue(e, type_, float(len(op.operands)))
     e.charge(latency=5 * (alu.shuffle_cycles + alu.latency_cycles) / 2)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tlxviz.ir.operation import Operation, Value
-from tlxviz.ir.types import MemDescType, ScalarType, TensorType, element_of
+from tlxviz.ir.types import MemDescType, ScalarType, TensorType, bytes_of, element_of
 from tlxviz.sim import costs
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.engine import TENSOR_CORE
@@ -23,15 +23,36 @@ def flop(op: Operation) -> int:
     return 2 * type_.size * a.shape[-1]
 
 
-def mma_cycles(e: Emitter, op: Operation) -> tuple[int, int]:
-    """Cycles that an MMA keeps the SM's tensor cores busy, and its FLOP."""
+K_BYTES = 32
+"""Bytes of a row of A that one wgmma multiplies, whatever the type."""
+
+
+def product_cycles(e: Emitter, op: Operation) -> tuple[int, int]:
+    """Cycles that the wgmmas of a product keep the SM's tensor cores busy; that a warp group issues its own."""
     core = e.unit.device.tensor_core
-    type_ = op.result.type
+    type_, first = op.result.type, op.groups["a"][0].type
     assert isinstance(type_, TensorType)
-    work = flop(op)
-    rate = tensor_rate(e, op)
-    columns = type_.shape[-1]
-    return max(1, math.ceil(work / rate * max(1.0, core.min_n / columns))), work
+    assert isinstance(first, (TensorType, MemDescType))
+    *batch, rows, width = type_.shape
+    columns = _instruction_columns(type_)
+    depth = max(1, first.shape[-1] * bytes_of(element_of(first)) // K_BYTES)
+    count = math.prod(batch) * max(1, rows // 64) * max(1, width // columns) * depth
+    if isinstance(first, MemDescType):
+        least = core.narrow_cycles + core.narrow_cycles_per_column * columns
+    else:
+        least = core.narrow_register_cycles
+    each = max(flop(op) / tensor_rate(e, op) / count, least)
+    own = math.ceil(count / max(1, e.warps // 4))
+    issue = core.issue_cycles + (own - 1) * columns * core.issue_cycles_per_column
+    return max(1, math.ceil(count * each)), round(issue)
+
+
+def _instruction_columns(type_: TensorType) -> int:
+    """N of the instructions: what the layout says, or as much as one can have."""
+    encoding = type_.encoding
+    shape = encoding.parameters.get("instrShape") if encoding is not None else None
+    widest = min(256, type_.shape[-1])
+    return min(widest, shape[1]) if isinstance(shape, (list, tuple)) and len(shape) > 1 else widest
 
 
 def tensor_rate(e: Emitter, op: Operation) -> float:
@@ -120,9 +141,8 @@ def _fma(e: Emitter, op: Operation) -> None:
 
 
 def _mma_sync(e: Emitter, op: Operation) -> None:
-    core = e.unit.device.tensor_core
-    cycles, work = mma_cycles(e, op)
-    duration = math.ceil(cycles / core.mma_sync_fraction)
+    work = flop(op)
+    duration = max(1, math.ceil(work / tensor_rate(e, op) / e.unit.device.tensor_core.mma_sync_fraction))
     e.settle_loads()
     e.flush()
     begin = e.mark()
@@ -140,11 +160,12 @@ def _mma_sync(e: Emitter, op: Operation) -> None:
 def warp_group_dot(e: Emitter, op: Operation) -> None:
     core = e.unit.device.tensor_core
     result = op.result
-    duration, work = mma_cycles(e, op)
+    duration, issue = product_cycles(e, op)
+    work = flop(op)
     e.settle_loads()
     e.flush()
     begin = e.mark()
-    e.charge(latency=core.issue_cycles)
+    e.charge(latency=issue)
     e.order()
     row = e.row()
     first = op.groups["a"][0]

@@ -58,6 +58,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
     transfer = math.ceil(size / tma.bytes_per_cycle)
     e.flush()
     begin = e.mark()
+    costs.block_barrier(e)  # all warps have passed the expectation before one of them issues the copy
     e.charge(latency=tma.issue_cycles)
     e.order()
     row = e.row()
