@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from tlxviz import _triton
-from tlxviz._version import __version__
 from tlxviz.ir import load_program
 from tlxviz.ir.markers import is_marker_line, probe_marker
 from tlxviz.probe.plan import Plan
@@ -24,6 +25,14 @@ def marked(text: str, points: Sequence[Point]) -> str:
     return "\n".join(lines)
 
 
+@cache
+def _forms() -> str:
+    """What builds look like: a digest of the sources that decide it."""
+    here = Path(__file__).parent
+    text = b"".join((here / name).read_bytes() for name in ("points.py", "plan.py", "ptx.py", "buffer.py"))
+    return hashlib.sha256(text).hexdigest()
+
+
 class ProbingStages(_triton.RangesHook):
     """A stage hook of Triton's: markers after the stage `ttgir`, timestamps after `ptx`. Ranges are compiled in.
 
@@ -37,7 +46,7 @@ class ProbingStages(_triton.RangesHook):
         super().__init__(outer)
         self._plan = plan
         self._part = part
-        key = hashlib.sha256(repr((__version__, plan.key, part)).encode()).hexdigest()[:16]
+        key = hashlib.sha256(repr((_forms(), plan.key, part)).encode()).hexdigest()[:16]
         self._key = f"tlxviz-{key}"
 
     def __call__(self, *stages: Any) -> Any:
