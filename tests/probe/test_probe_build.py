@@ -130,7 +130,7 @@ def ping_pong() -> Launch:
 @kernel
 def gluon() -> Launch:
     if not FBTRITON:
-        pytest.skip("triton-utlx: Gluon does not compile in a process that has imported TLX")
+        pytest.skip("triton-utlx: Gluon and TLX do not compile in one process")
     from gluon_kernels import LINE, incremented
 
     tensors = torch.zeros(512), torch.zeros(512)
@@ -140,7 +140,7 @@ def gluon() -> Launch:
 @kernel
 def gluon_gemm() -> Launch:
     if not FBTRITON:
-        pytest.skip("triton-utlx: Gluon does not compile in a process that has imported TLX")
+        pytest.skip("triton-utlx: Gluon and TLX do not compile in one process")
     from gluon_kernels import matmul_arguments, persistent_matmul
 
     _, descriptors = matmul_arguments(512, 384, 256, (128, 128, 64))
