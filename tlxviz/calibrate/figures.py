@@ -33,7 +33,7 @@ class Finding:
 Rule = Callable[[Calibration], Finding | None]
 
 _RULES: dict[str, Rule] = {}
-_WHOLE = {"memory.l2_bytes", "memory.capacity_bytes", "limits.sms"}
+_WHOLE = {"tensor_core.queue", "memory.l2_resident_bytes", "memory.l2_bytes", "memory.capacity_bytes", "limits.sms"}
 
 
 def figure(name: str) -> Callable[[Rule], Rule]:
@@ -205,6 +205,36 @@ def _mma_sync(found: Calibration) -> Finding | None:
     return Finding(best.median / full.value, f"m16n8k16 of fp16, {best.at['warps']} warps, against wgmma", (best,))
 
 
+@figure("tensor_core.columns_per_cycle")
+def _columns(found: Calibration) -> Finding | None:
+    one, eight = _product(found, "wgmma.issue", 256, 1), _product(found, "wgmma.issue", 256, 8)
+    if one is None or eight is None:
+        return None
+    step = (eight.median - one.median) / 7
+    return Finding(256 / step, f"m64n256k16 are issued every {step:.1f} cycles, m64n64k16 every four", (eight,))
+
+
+@figure("tensor_core.register_cycles")
+def _registers(found: Calibration) -> Finding | None:
+    shared = found.find("wgmma.completion", type="f16", a="shared", n=128, count=4, groups=1)
+    registers = found.find("wgmma.completion", type="f16", a="registers", n=128, count=4, groups=1)
+    if shared is None or registers is None:
+        return None
+    return Finding(registers.median - shared.median, "four m64n128k16 with A in registers and without", (registers,))
+
+
+@figure("tensor_core.queue")
+def _queue(found: Calibration) -> Finding | None:
+    """What is left to be done when the second of two warp groups has issued its last of eight."""
+    interval = found.find("wgmma.interval", type="f16", a="shared", n=64, groups=1)
+    issue = found.find("wgmma.issue", type="f16", a="shared", n=64, count=8, groups=2)
+    done = found.find("wgmma.completion", type="f16", a="shared", n=64, count=8, groups=2)
+    if interval is None or issue is None or done is None:
+        return None
+    left = (done.median - issue.high) / interval.median
+    return Finding(left, f"two warp groups issue eight m64n64k16 each: {left:.1f} are left when all are issued", (done,))
+
+
 # ---------------------------------------------------------------------- barriers
 
 
@@ -322,6 +352,34 @@ def _copy_issue(found: Calibration) -> Finding | None:
     )
 
 
+@figure("tma.box_cycles")
+def _box(found: Calibration) -> Finding | None:
+    one = found.find("tma.issue", rows=64, boxes=1, **{"from": "L2"})
+    four = found.find("tma.issue", rows=64, boxes=4, **{"from": "L2"})
+    if one is None or four is None:
+        return None
+    return Finding((four.median - one.median) / 3, "four copies of 64 x 64 fp16 one after the other, and one", (four,))
+
+
+@figure("tma.bytes_per_cycle")
+def _copy_rate(found: Calibration) -> Finding | None:
+    return _only(
+        found,
+        "one SM alone loads boxes of 16 KiB from L2, four in flight",
+        "tma.rate",
+        rows=128,
+        stages=4,
+        sms="one",
+        tiles="own",
+    )
+
+
+@figure("tma.store_bytes_per_cycle")
+def _store_rate(found: Calibration) -> Finding | None:
+    law = _stores(found)
+    return None if law is None else Finding(law[1], "stores of 1 to 32 KiB, until the source may be written", law[2])
+
+
 def _arrival(found: Calibration, source: str) -> tuple[float, float, tuple[Measurement, ...]] | None:
     """(cycles without any bytes, bytes per further cycle) from issue to the waiting warp group, for one box."""
     points = [
@@ -382,6 +440,67 @@ def _stores(found: Calibration) -> tuple[float, float, tuple[Measurement, ...]] 
 @figure("memory.hbm_bytes_per_second")
 def _hbm(found: Calibration) -> Finding | None:
     return _only(found, "all SMs read 1 GiB", "global.chip_bytes", source="DRAM", op="read")
+
+
+@figure("memory.hbm_write_bytes_per_second")
+def _hbm_writes(found: Calibration) -> Finding | None:
+    read = found.find("global.chip_bytes", source="DRAM", op="read")
+    copy = found.find("global.chip_bytes", source="DRAM", op="copy")
+    if read is None or copy is None:
+        return None
+    return Finding(1 / (2 / copy.median - 1 / read.median), "all SMs copy 1 GiB, less what reading takes", (copy,))
+
+
+@figure("memory.l2_resident_bytes")
+def _resident(found: Calibration) -> Finding | None:
+    """As long as the rate is not that of DRAM."""
+    points = [each for each in found.law("global.chip_rate") if each.at["source"] == "L2"]
+    fast = [each for each in points if each.median > 0.8 * max(point.median for point in points)]
+    if not fast:
+        return None
+    most = max(fast, key=lambda each: int(each.at["kibibytes"]))
+    return Finding(1024 * int(most.at["kibibytes"]), "all SMs read the same bytes over and over, at L2's rate", (most,))
+
+
+@figure("memory.l2_distinct_bytes_per_cycle")
+def _distinct(found: Calibration) -> Finding | None:
+    best = max(
+        (each for each in found.law("global.chip_rate") if each.at["source"] == "L2"),
+        key=lambda each: each.median,
+        default=None,
+    )
+    return None if best is None else Finding(best.median, "all SMs read, each its own bytes", (best,))
+
+
+@figure("memory.l2_bytes_per_cycle")
+def _l2_rate(found: Calibration) -> Finding | None:
+    each = found.find("tma.rate_shared", sharing=8)
+    sms = _sms(found)
+    if each is None or sms is None:
+        return None
+    return Finding(each.median * sms.value, "all SMs load by TMA, eight neighbours the same tiles", (each,))
+
+
+@figure("memory.load_bytes_per_cycle")
+def _load_rate(found: Calibration) -> Finding | None:
+    return _only(
+        found,
+        "one SM alone reads from L2, 1024 threads, eight loads of 16 bytes in flight",
+        "global.rate",
+        op="ld",
+        loads=8,
+        threads=1024,
+        sms="one",
+        source="L2",
+    )
+
+
+@figure("memory.shared_beside_products")
+def _shared_beside(found: Calibration) -> Finding | None:
+    each = found.find("overlap.other", n=128, a="shared", other="st.shared.v4")
+    if each is None:
+        return None
+    return Finding(2048 / each.median, "stores of 16 bytes a thread beside m64n128k16", (each,))
 
 
 @figure("memory.l1_latency_cycles")
@@ -447,9 +566,26 @@ for _name, _op, _how in (
     ("int32", "mad.s32", "multiply-adds, 8 warps; logic has the same rate"),
     ("mufu", "ex2.f32", "ex2, 8 warps; the other functions have the same rate"),
     ("convert", "f32_to_f16x2", "f32 to packed f16, 8 warps; bf16 has the same rate"),
+    ("logic", "max.f32", "minima and maxima, 8 warps; logic, shifts and choices have the same rate"),
+    ("shuffle", "shuffle", "shuffles, 8 warps"),
 ):
     figure(f"alu.{_name}")(_alu_rate(_op, _how))
 figure("alu.fp16")(_alu_rate("fma.f16x2", "packed multiply-adds, 16 warps", warps=16))
+
+
+def _beside(other: str) -> Rule:
+    def rule(found: Calibration) -> Finding | None:
+        each = found.find("overlap.other", n=128, a="shared", other=other)
+        if each is None:
+            return None
+        return Finding(128 / each.median, f"{other} of one warp group beside m64n128k16 of another", (each,))
+
+    return rule
+
+
+figure("alu.fp32_beside_products")(_beside("fma.f32"))
+figure("alu.logic_beside_products")(_beside("max.f32"))
+figure("alu.mufu_beside_products")(_beside("ex2.f32"))
 
 
 @figure("alu.latency_cycles")
@@ -468,6 +604,17 @@ def _shuffle(found: Calibration) -> Finding | None:
 
 
 # ---------------------------------------------------------------------- launches
+
+
+@figure("launch.kernel_ns")
+def _kernel(found: Calibration) -> Finding | None:
+    return _only(
+        found,
+        "from the last clock of a kernel of a graph to the first of the next",
+        "launch.boundary_time",
+        threads=384,
+        shared=204800,
+    )
 
 
 @figure("launch.cta_cycles")

@@ -44,10 +44,16 @@ UNITS: dict[str, str] = {
     **{f"tensor_core.{name}": "FLOP/cycle/SM" for name in ("fp64", "tf32", "fp16", "bf16", "fp8", "int8")},
     "tensor_core.min_n": "columns",
     "tensor_core.mma_sync_fraction": "fraction",
+    "tensor_core.columns_per_cycle": "columns/cycle",
+    "tensor_core.queue": "instructions",
     "tma.bytes_per_cycle": "bytes/cycle",
     "tma.store_bytes_per_cycle": "bytes/cycle",
     "memory.hbm_bytes_per_second": "bytes/s",
+    "memory.hbm_write_bytes_per_second": "bytes/s",
     "memory.l2_bytes": "bytes",
+    "memory.l2_resident_bytes": "bytes",
+    "memory.l2_distinct_bytes_per_cycle": "bytes/cycle",
+    "memory.shared_beside_products": "bytes/cycle",
     "memory.capacity_bytes": "bytes",
     "memory.l2_bytes_per_cycle": "bytes/cycle",
     "memory.load_bytes_per_cycle": "bytes/cycle",
@@ -55,7 +61,11 @@ UNITS: dict[str, str] = {
     "cluster.groups": "SMs",
     "cluster.copy_bytes_per_cycle": "bytes/cycle",
     "alu.schedulers": "schedulers",
-    **{f"alu.{name}": "results/cycle/SM" for name in ("fp32", "fp16", "fp64", "int32", "mufu", "convert")},
+    **{
+        f"alu.{name}": "results/cycle/SM"
+        for name in ("fp32", "fp16", "fp64", "int32", "mufu", "convert", "logic", "shuffle")
+    },
+    **{f"alu.{name}_beside_products": "results/cycle/SM" for name in ("fp32", "logic", "mufu")},
     "launch.kernel_ns": "ns",
 }
 """Unit of each figure; a figure that is not listed is in cycles."""

@@ -39,7 +39,7 @@ class Clock:
         return cycles * 1000 / self.sustained_mhz
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TensorCore:
     """Rates are FLOP per SM cycle, dense (a multiply-add counts two)."""
 
@@ -59,9 +59,15 @@ class TensorCore:
     """Instruction N below which an instruction takes as long as at this N."""
     mma_sync_fraction: float
     """Share of the dense rate that `mma.sync` (warp-level MMA) reaches."""
+    columns_per_cycle: float = 9.0
+    """A warp group issues the next wgmma after one cycle for so many columns of the last one."""
+    register_cycles: float = 16.0
+    """What a wgmma takes longer whose A is in registers."""
+    queue: int = 8
+    """wgmma instructions that can be under way; issuing another one waits."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tma:
     issue_cycles: float
     l2_latency_cycles: float
@@ -73,15 +79,17 @@ class Tma:
     store_latency_cycles: float
     """From issue to readable source memory, beyond the transfer itself."""
     store_bytes_per_cycle: float
+    box_cycles: float = 9.3
+    """What a copy takes longer to issue for each further box that it consists of."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     hbm_bytes_per_second: float
     """Attainable."""
     l2_bytes: int
     l2_bytes_per_cycle: float
-    """Whole chip."""
+    """Whole chip, of bytes that several SMs want at about the same time."""
     l1_latency_cycles: float
     l2_latency_cycles: float
     dram_latency_cycles: float
@@ -92,6 +100,14 @@ class Memory:
     atomic_cycles: float
     """Round trip of a global atomic."""
     cp_async_latency_cycles: float
+    hbm_write_bytes_per_second: float = 3.375e12
+    """Attainable, of writes."""
+    l2_resident_bytes: int = 34603008
+    """Bytes that stay in L2 while all SMs read them over and over."""
+    l2_distinct_bytes_per_cycle: float = 4500.0
+    """Whole chip, of bytes that one SM alone wants."""
+    shared_beside_products: float = 31.8
+    """What is left of shared memory's bytes per cycle while the tensor cores multiply."""
     capacity_bytes: int = 0
     """What CUDA says the device has in total; 0 in traces of versions that did not note it."""
 
@@ -138,7 +154,7 @@ class ClusterCosts:
     """What a TMA load to several CTAs takes longer than one to a single CTA."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alu:
     """Results per cycle and SM; `schedulers` warps issue one instruction each per cycle."""
 
@@ -155,6 +171,13 @@ class Alu:
     mufu_latency_cycles: float
     shuffle_cycles: float
     """Latency of one shuffle step of a reduction."""
+    logic: float = 64.0
+    """Comparisons, minima and maxima, choices, bitwise logic, shifts."""
+    shuffle: float = 32.0
+    fp32_beside_products: float = 82.5
+    """While the tensor cores are busy; likewise the following."""
+    logic_beside_products: float = 31.5
+    mufu_beside_products: float = 11.8
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from tlxviz.ir.program import Program
 from tlxviz.sim.clusters import Cluster, ClusterBarrier
 from tlxviz.sim.compiler import CompiledKernel, located
 from tlxviz.sim.effects import talks
-from tlxviz.sim.engine import AgentRun, Cta, EventLoop, Row, Sm, Spinning
+from tlxviz.sim.engine import AgentRun, Cta, EventLoop, Reach, Row, Sm, Spinning
 from tlxviz.sim.errors import HangError, RemoteFault
 from tlxviz.sim.hang import hang_report
 from tlxviz.sim.placement import Placement
@@ -74,6 +74,7 @@ class Dispatcher:
         device: Device,
         placement: Placement,
         per_sm: int,
+        reach: Reach,
         arguments: Sequence[object],
         plain: Callable[[], CompiledKernel],
         traced: Callable[[], CompiledKernel],
@@ -81,6 +82,8 @@ class Dispatcher:
         self._program = program
         self._placement = placement
         self._per_sm = per_sm
+        self._reach = reach
+        self._queue = device.tensor_core.queue
         self._arguments = arguments
         self._kernels = {False: plain, True: traced}
         self._used: list[CompiledKernel] = []
@@ -110,7 +113,7 @@ class Dispatcher:
         gangs: list[Gang] = []
         for column in sorted({number % len(placement.columns) for number in clusters}):
             own = loop if shared else EventLoop()
-            gangs.append(Gang(own, [Sm(number, own) for number in placement.columns[column]]))
+            gangs.append(Gang(own, [Sm(number, own, self._reach, self._queue) for number in placement.columns[column]]))
         outcome.sms = [sm for gang in gangs for sm in gang.sms]
         self._tracing = tracing
         self._shown = gangs[0] if tracing.first_sm else None  # where the first cluster goes

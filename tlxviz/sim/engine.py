@@ -298,55 +298,111 @@ class AgentRun:
         """Cycle at which its stores into other CTAs have got there."""
 
 
+Reach = tuple[int, int, int]
+"""Cycles from issue to arrival of a TMA load, a plain load and an asynchronous copy, beyond the transfer itself."""
+
+
 class Sm:
     """The units of one SM that its CTAs share: the cycle from which each is free, and what it has done so far."""
 
     __slots__ = (
         "compute_free",
+        "copy_latency",
         "flop",
         "global_load_bytes",
         "global_store_bytes",
         "index",
         "load_free",
+        "load_latency",
+        "logic_free",
         "loop",
         "mufu_free",
         "multicast_bytes",
+        "queued",
+        "shared_free",
         "tensor_busy",
         "tensor_free",
         "tma_busy",
         "tma_free",
+        "tma_latency",
         "tma_load_bytes",
         "tma_store_bytes",
         "tma_store_free",
     )
 
-    def __init__(self, index: int, loop: EventLoop) -> None:
+    def __init__(self, index: int, loop: EventLoop, reach: Reach, queue: int) -> None:
         self.index = index
         self.loop = loop
         self.tensor_free = self.tma_free = self.tma_store_free = 0
-        self.load_free = self.compute_free = self.mufu_free = 0
+        self.load_free = 0
+        self.compute_free = self.logic_free = self.mufu_free = self.shared_free = 0.0
+        self.queued: deque[int] = deque(maxlen=queue)
+        """Cycles at which the tensor cores have done the latest instructions that were issued to them."""
         self.tensor_busy = self.tma_busy = self.flop = 0
         self.tma_load_bytes = self.tma_store_bytes = self.multicast_bytes = 0
         self.global_load_bytes = self.global_store_bytes = 0
+        self.tma_latency, self.load_latency, self.copy_latency = reach
 
-    def compute(self, cycle: int, slots: int, slots_share: int, mufu: int, mufu_share: int) -> int:
-        """Arithmetic that takes a warp group `slots` cycles of issue and `mufu` of MUFU, if it runs alone.
+    def compute(self, cycle: int, work: tuple[float, ...]) -> int:
+        """Arithmetic of a warp group; returns when it is done.
 
-        The shares say how long that keeps all four schedulers or MUFUs of the SM busy: less, if the group has less than
-        four warps. Returns when the work is done.
+        `work`: the share of the schedulers that the group reaches; its cycles while the tensor cores are busy; its
+        cycles of the schedulers, of the pipe for logic, of the MUFU and of shared memory if it runs alone, and how
+        many more they are while the tensor cores are busy.
         """
+        share, longest, slots, logic, mufu, shared, slots_more, logic_more, mufu_more, shared_more = work
+        busy = self.tensor_free - cycle
+        if busy > 0:
+            part = 1.0 if busy >= longest else busy / longest
+            slots += part * slots_more
+            logic += part * logic_more
+            mufu += part * mufu_more
+            shared += part * shared_more
         start = self.compute_free
         if start < cycle:
             start = cycle
-        self.compute_free = start + slots_share
+        self.compute_free = start + slots * share
         end = start + slots
+        if logic:
+            start = self.logic_free
+            if start < cycle:
+                start = cycle
+            self.logic_free = start + logic * share
+            if start + logic > end:
+                end = start + logic
         if mufu:
             start = self.mufu_free
             if start < cycle:
                 start = cycle
-            self.mufu_free = start + mufu_share
+            self.mufu_free = start + mufu * share
             if start + mufu > end:
                 end = start + mufu
+        if shared:
+            start = self.shared_free
+            if start < cycle:
+                start = cycle
+            self.shared_free = start + shared
+            if start + shared > end:
+                end = start + shared
+        return round(end)
+
+    def issue(self, cycle: int, took: int, instructions: int, duration: int) -> int:
+        """Queues `instructions` for the tensor cores, which take `duration` in all; returns when they are issued.
+
+        Issuing takes `took` cycles, and waits where more would be queued than the tensor cores hold.
+        """
+        queued = self.queued
+        begin = self.tensor_free
+        if begin < cycle:
+            begin = cycle
+        self.tensor_free = begin + duration
+        end = cycle + took
+        each = duration / instructions
+        limit = queued.maxlen
+        for number in range(1, instructions + 1):
+            if len(queued) == limit and queued[0] > end:
+                end = queued[0]
+            queued.append(round(begin + number * each))
         return end
 
     def load(self, cycle: int, transfer: int, latency: int, size: int) -> int:

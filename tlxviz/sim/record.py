@@ -14,7 +14,7 @@ from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.clusters import ORIGIN
 from tlxviz.sim.dispatch import Outcome
-from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, Cta, Row
+from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, Cta, Reach, Row
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import Placement, place
 from tlxviz.trace.build import empty_events, events_from_flat, events_from_rows
@@ -203,26 +203,48 @@ def launch_cycles(launch: CaughtLaunch, device: Device, outcome: Outcome) -> int
     return max(cycles, _traffic_floor(launch, device, outcome))
 
 
-def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome) -> int:
-    """Cycles that L2 takes for all bytes that the CTAs move, or DRAM for what does not fit into L2.
-
-    What the CTAs move is at least read or written once; tensors that fit into half of L2 are taken to be there.
-    """
-    moved = sum(
-        sm.tma_load_bytes - sm.multicast_bytes + sm.tma_store_bytes + sm.global_load_bytes + sm.global_store_bytes
-        for sm in outcome.sms
+def _footprint(launch: CaughtLaunch) -> int:
+    """Bytes of the launch's tensors."""
+    tensors = (tensor_of(value) for _, value in launch.parameters)
+    return sum(
+        {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors if t is not None}.values()
     )
+
+
+def reach(launch: CaughtLaunch, device: Device) -> Reach:
+    """How far away the launch's data are: in L2, if its tensors stay there from one launch to the next, else in DRAM.
+
+    CTAs that use the same bytes want them at about the same time, and wait together for DRAM.
+    """
+    tma, memory = device.tma, device.memory
+    if _footprint(launch) <= memory.l2_resident_bytes:
+        return round(tma.l2_latency_cycles), round(memory.l2_latency_cycles), round(memory.cp_async_latency_cycles)
+    beyond = memory.dram_latency_cycles - memory.l2_latency_cycles
+    return (
+        round(tma.dram_latency_cycles),
+        round(memory.dram_latency_cycles),
+        round(memory.cp_async_latency_cycles + beyond),
+    )
+
+
+def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome) -> int:
+    """Cycles that L2 takes for all bytes that the CTAs move, or DRAM for what does not stay in L2.
+
+    What the CTAs move is at least read or written once.
+    """
+    memory = device.memory
+    stored = sum(sm.tma_store_bytes + sm.global_store_bytes for sm in outcome.sms)
+    loaded = sum(sm.tma_load_bytes - sm.multicast_bytes + sm.global_load_bytes for sm in outcome.sms)
     if outcome.done:
-        moved = moved * (launch.grid[0] * launch.grid[1] * launch.grid[2]) // outcome.done
-    tensors = {
-        tensor.untyped_storage().data_ptr(): tensor
-        for tensor in (tensor_of(value) for _, value in launch.parameters)
-        if tensor is not None
-    }
-    footprint = min(moved, sum(tensor.untyped_storage().nbytes() for tensor in tensors.values()))
-    cycles = moved / device.memory.l2_bytes_per_cycle
-    if footprint > device.memory.l2_bytes / 2:
-        cycles = max(cycles, footprint / device.memory.hbm_bytes_per_second * device.clock.sustained_mhz * 1e6)
+        total = launch.grid[0] * launch.grid[1] * launch.grid[2]
+        stored, loaded = stored * total // outcome.done, loaded * total // outcome.done
+    footprint = _footprint(launch)
+    once = min(stored + loaded, footprint)
+    cycles = max((stored + loaded) / memory.l2_bytes_per_cycle, once / memory.l2_distinct_bytes_per_cycle)
+    if footprint > memory.l2_resident_bytes:
+        written = min(stored, once)
+        seconds = (once - written) / memory.hbm_bytes_per_second + written / memory.hbm_write_bytes_per_second
+        cycles = max(cycles, seconds * device.clock.sustained_mhz * 1e6)
     return round(cycles)
 
 

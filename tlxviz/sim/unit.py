@@ -60,6 +60,7 @@ class Unit:
     addressing: dict[Value, bool] = field(default_factory=dict[Value, bool])
     """Which tensors are made of ranges and scalars only; filled by `costs`."""
     counter: int = 0
+    _users: dict[Value, list[Operation]] | None = None
     _asm: dict[Any, str] = field(default_factory=dict[Any, str])
 
     @property
@@ -76,6 +77,15 @@ class Unit:
     def contents(self) -> set[int]:
         """Buffers whose contents are computed."""
         return self.liveness.buffers
+
+    def users(self, value: Value) -> list[Operation]:
+        """Operations that take `value`."""
+        if self._users is None:
+            self._users = {}
+            for op in self.program.module.walk():
+                for operand in op.operands:
+                    self._users.setdefault(operand, []).append(op)
+        return self._users.get(value, [])
 
     def constant(self, value: Any, prefix: str = "K") -> str:
         """A global name for `value`."""

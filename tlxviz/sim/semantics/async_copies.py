@@ -25,13 +25,17 @@ def async_copy(e: Emitter, op: Operation) -> None:
         bulk_copy(e, op)
         return
     size = bytes_of(target.type)
-    costs.issue(e, pointer.type, 1.0 / max(1.0, 16 / max(1, bytes_of(element_of(target.type)))))
+    each = bytes_of(element_of(target.type)) / 16
+    costs.issue(e, pointer.type, each)
+    if op.operand("mask") is not None:
+        costs.logic(e, pointer.type, 2 * each)  # a size of 16 or 0, and whether it is 0
+    e.charge(shared=size / memory.shared_bytes_per_cycle)
     e.flush()
     begin = e.mark()
     e.order()
     view = e.scalar(target)
     transfer = math.ceil(size / memory.load_bytes_per_cycle)
-    ready = e.let(f"sm.load(t, {transfer}, {round(memory.cp_async_latency_cycles)}, {size})", "r")
+    ready = e.let(f"sm.load(t, {transfer}, sm.copy_latency, {size})", "r")
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
     e.line(f"if me.group[0] < {ready}: me.group = ({ready}, {row})")
@@ -73,7 +77,7 @@ def bulk_copy(e: Emitter, op: Operation) -> None:
     transfer = e.let(f"-(-{size} // {round(tma.bytes_per_cycle)})", "x")
     x = e.queue("tma_free", transfer)
     e.line(f"sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
-    landed = f"{x} + {transfer} + {round(tma.l2_latency_cycles)}"
+    landed = f"{x} + {transfer} + sm.tma_latency"
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, slot=f"{view}.slot", phase="-1", cause=row, engine=TMA)

@@ -16,7 +16,7 @@ _UNSIGNED = {"ult": "<", "ule": "<=", "ugt": ">", "uge": ">="}
 
 @emits("arith.cmpi")
 def cmpi(e: Emitter, op: Operation) -> None:
-    costs.issue(e, op.operands[0].type)
+    costs.logic(e, op.operands[0].type)
     if skip(e, op):
         return
     predicate = str(op.attributes["predicate"])
@@ -52,7 +52,7 @@ _UNORDERED = {"ueq": "==", "ugt": "<=", "uge": "<", "ult": ">=", "ule": ">"}
 
 @emits("arith.cmpf")
 def cmpf(e: Emitter, op: Operation) -> None:
-    costs.issue(e, op.operands[0].type)
+    costs.logic(e, op.operands[0].type)
     if skip(e, op):
         return
     predicate = str(op.attributes["predicate"])

@@ -14,7 +14,6 @@ from tlxviz.sim.semantics.operands import filler_code, mask_code, skip, uniform
 
 @emits("tt.load")
 def load(e: Emitter, op: Operation) -> None:
-    memory = e.unit.device.memory
     pointer = op.groups["ptr"][0]
     cycles, size = costs.global_traffic(e, pointer.type, "load")
     e.order()
@@ -22,7 +21,7 @@ def load(e: Emitter, op: Operation) -> None:
         e.poll()
     ready = e.fresh("r")
     if e.timed:
-        e.line(f"{ready} = sm.load(t, {cycles}, {round(memory.l2_latency_cycles)}, {size})")
+        e.line(f"{ready} = sm.load(t, {cycles}, sm.load_latency, {size})")
         e.pending[op.result] = ready
     if skip(e, op):
         e.set(op.result, Absent())

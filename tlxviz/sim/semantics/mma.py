@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tlxviz.ir.operation import Operation, Value
-from tlxviz.ir.types import MemDescType, ScalarType, TensorType, element_of
+from tlxviz.ir.types import MemDescType, ScalarType, TensorType, bytes_of, element_of
 from tlxviz.sim import costs
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.engine import TENSOR_CORE
@@ -136,21 +136,45 @@ def _mma_sync(e: Emitter, op: Operation) -> None:
     e.record(begin=x, end="t", cause=row, engine=TENSOR_CORE)
 
 
+def _instructions(e: Emitter, op: Operation) -> tuple[int, int]:
+    """wgmma instructions of a warp group, 64 rows and 32 bytes of K each; and their columns."""
+    type_ = op.result.type
+    a = op.groups["a"][0].type
+    assert isinstance(type_, TensorType)
+    assert isinstance(a, (TensorType, MemDescType))
+    shape = type_.encoding.parameters.get("instrShape") if type_.encoding is not None else None
+    columns = int(shape[1]) if isinstance(shape, list) and len(shape) > 1 else min(256, type_.shape[-1])
+    groups = max(1, e.warps // 4)
+    tiles = max(1, type_.shape[0] // 64) * max(1, type_.shape[-1] // columns)
+    steps = max(1, a.shape[-1] * bytes_of(element_of(a)) // 32)
+    return max(1, tiles * steps // groups), columns
+
+
+_ADDRESS_INSTRUCTIONS = 4
+"""For the descriptors of a wgmma's operands; they are scalars' work, and two of them depend on each other."""
+
+
 @emits("ttng.warp_group_dot")
 def warp_group_dot(e: Emitter, op: Operation) -> None:
     core = e.unit.device.tensor_core
     result = op.result
     duration, work = mma_cycles(e, op)
+    count, columns = _instructions(e, op)
+    first = op.groups["a"][0]
     e.settle_loads()
     e.flush()
     begin = e.mark()
+    e.charge(slots=_ADDRESS_INSTRUCTIONS * count)
     e.charge(latency=core.issue_cycles)
+    if not isinstance(first.type, MemDescType):
+        e.charge(latency=core.register_cycles)
     e.order()
     row = e.row()
-    first = op.groups["a"][0]
     slot = f"{e.scalar(first)}.slot" if isinstance(first.type, MemDescType) else "-1"
+    took = round((count - 1) * columns / core.columns_per_cycle)
+    e.line(f"t = sm.issue(t, {took}, {count}, {duration})")
+    x = e.let(f"sm.tensor_free - {duration}", "x")
     e.record(begin=begin, slot=slot)
-    x = e.queue("tensor_free", duration)
     e.line(f"sm.tensor_busy += {duration}; sm.flop += {work}")
     done = f"{x} + {duration + round(core.completion_cycles)}"
     if e.traced:

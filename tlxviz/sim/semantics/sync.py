@@ -97,6 +97,8 @@ def wait_barrier(e: Emitter, op: Operation) -> None:
     phase = e.scalar(phase_value)
     if not _is_bit(phase_value):
         phase = e.let(f"{phase} & 1", "p")
+    if e.unmet:
+        costs.block_barrier(e)
     e.order()
     begin = e.mark()
     outer, inner = e.iteration()
@@ -129,7 +131,10 @@ def arrive_barrier(e: Emitter, op: Operation) -> None:
     b = barrier(e, op.groups["barrier"][0])
     e.flush()
     begin = e.mark()
+    # once so that all have done what came before, and once more as part of arriving
     costs.block_barrier(e)
+    costs.block_barrier(e)
+    e.unmet = True
     e.charge(latency=e.unit.device.sync.mbarrier_arrive)
     e.order()
     row = e.row()

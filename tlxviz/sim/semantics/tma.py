@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tlxviz.ir.operation import Operation
-from tlxviz.ir.types import MemDescType, Type, bytes_of
+from tlxviz.ir.types import MemDescType, Type, bytes_of, element_of
 from tlxviz.sim import costs
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.engine import TMA
@@ -38,6 +38,17 @@ def _block_bytes(type_: Type) -> int:
     return bytes_of(type_)
 
 
+def _issue_cycles(e: Emitter, type_: Type) -> float:
+    """A copy of a block: as many instructions as it has boxes, each as wide as the swizzle."""
+    tma = e.unit.device.tma
+    assert isinstance(type_, MemDescType)
+    swizzle = type_.encoding.parameters.get("swizzlingByteWidth", 0) if type_.encoding is not None else 0
+    transposed = type_.encoding is not None and type_.encoding.parameters.get("transposed", False)
+    row = type_.shape[0 if transposed else -1] * bytes_of(element_of(type_))
+    boxes = max(1, row // swizzle) if isinstance(swizzle, int) and swizzle else 1
+    return tma.issue_cycles + (boxes - 1) * tma.box_cycles
+
+
 @emits("ttng.async_tma_copy_global_to_local", "ttng.async_tma_gather")
 def tma_load(e: Emitter, op: Operation) -> None:
     tma = e.unit.device.tma
@@ -58,7 +69,8 @@ def tma_load(e: Emitter, op: Operation) -> None:
     transfer = math.ceil(size / tma.bytes_per_cycle)
     e.flush()
     begin = e.mark()
-    e.charge(latency=tma.issue_cycles)
+    costs.block_barrier(e)  # the bytes are expected before one warp issues the copy
+    e.charge(latency=_issue_cycles(e, target.type))
     e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{b}.slot", phase=f"{b}.completed")
@@ -78,7 +90,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
         return
     x = e.queue("tma_free", transfer)
     e.line(f"sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
-    landed = f"{x} + {transfer + round(tma.l2_latency_cycles)}"
+    landed = f"{x} + {transfer} + sm.tma_latency"
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, slot=f"{b}.slot", phase=f"{b}.completed", cause=row, engine=TMA)
@@ -106,7 +118,7 @@ def tma_store(e: Emitter, op: Operation) -> None:
     e.flush()
     begin = e.mark()
     costs.block_barrier(e)  # all warps have written before one of them issues the copy
-    e.charge(latency=tma.issue_cycles)
+    e.charge(latency=_issue_cycles(e, source.type))
     e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
@@ -147,6 +159,7 @@ def tma_store(e: Emitter, op: Operation) -> None:
 @emits("ttng.async_tma_store_wait")
 def tma_store_wait(e: Emitter, op: Operation) -> None:
     drain(e, "me.stores", f"len({{q}}) > {op.attributes['pendings']}", STORE_WAIT_CYCLES)
+    costs.block_barrier(e)  # one warp has waited for all
 
 
 @emits("ttng.async_tma_store_token_wait")
@@ -157,6 +170,7 @@ def tma_store_token_wait(e: Emitter, op: Operation) -> None:
     if isinstance(token, Scalar) and token.code != "None":
         first = f"{{q}} and {{q}}[0][0] <= {token.code}"
     drain(e, "me.stores", first, STORE_WAIT_CYCLES)
+    costs.block_barrier(e)
     for target, condition in zip(op.groups.get("barriers", ()), op.groups.get("barrier_preds", ()), strict=True):
         b = barrier(e, target)
         e.order()
