@@ -573,6 +573,22 @@ for _name, _op, _how in (
 figure("alu.fp16")(_alu_rate("fma.f16x2", "packed multiply-adds, 16 warps", warps=16))
 
 
+@figure("alu.serial_fraction")
+def _serial(found: Calibration) -> Finding | None:
+    """Groups of one ex2 and so many multiply-adds, one warp on each scheduler."""
+    alone = found.find("alu.mufu_and_fma", fmas=0, warps=4)
+    both = [found.find("alu.mufu_and_fma", fmas=fmas, warps=4) for fmas in (4, 8, 12, 16)]
+    points = [each for each in both if each is not None]
+    if alone is None or not points:
+        return None
+    lost = [
+        (each.median - max(alone.median, int(each.at["fmas"]))) / min(alone.median, int(each.at["fmas"]))
+        for each in points
+    ]
+    share = statistics.fmean(lost)
+    return Finding(share, "one warp a scheduler, an ex2 and 4 to 16 multiply-adds by turns", tuple(points))
+
+
 def _beside(other: str) -> Rule:
     def rule(found: Calibration) -> Finding | None:
         each = found.find("overlap.other", n=128, a="shared", other=other)

@@ -66,6 +66,7 @@ UNITS: dict[str, str] = {
         for name in ("fp32", "fp16", "fp64", "int32", "mufu", "convert", "logic", "shuffle")
     },
     **{f"alu.{name}_beside_products": "results/cycle/SM" for name in ("fp32", "logic", "mufu")},
+    "alu.serial_fraction": "fraction",
     "launch.kernel_ns": "ns",
 }
 """Unit of each figure; a figure that is not listed is in cycles."""

@@ -174,6 +174,8 @@ class Alu:
     logic: float = 64.0
     """Comparisons, minima and maxima, choices, bitwise logic, shifts."""
     shuffle: float = 32.0
+    serial_fraction: float = 0.47
+    """Of what one warp's instructions take in other pipes than the busiest, the share that adds to its time."""
     fp32_beside_products: float = 82.5
     """While the tensor cores are busy; likewise the following."""
     logic_beside_products: float = 31.5

@@ -355,7 +355,17 @@ class Emitter:
         )
         alone = [each / pieces for each in (cost.slots, cost.logic, cost.mufu, cost.shared)]
         beside = [each * factor for each, factor in zip(alone, slower, strict=True)]
-        return (share, max(beside), *alone, *(late - each for late, each in zip(beside, alone, strict=True)))
+        drag, drag_beside = (self._drag(*each) for each in (alone, beside))
+        more = (late - each for late, each in zip(beside, alone, strict=True))
+        return (share, max(beside) + drag_beside, drag, drag_beside - drag, *alone, *more)
+
+    def _drag(self, slots: float, logic: float, mufu: float, shared: float) -> float:
+        """What work takes longer than its longest part: a warp issues in order, and the fewer warps a scheduler has,
+        the less do the pipes work at the same time."""
+        alu = self.unit.device.alu
+        parts = (max(slots, logic), mufu, shared)
+        rest = sum(parts) - max(parts)
+        return rest * alu.serial_fraction / max(1.0, self.warps / alu.schedulers)
 
     def order(self) -> None:
         """Nothing earlier is left to happen elsewhere when the next line runs."""

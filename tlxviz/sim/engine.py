@@ -346,14 +346,15 @@ class Sm:
     def compute(self, cycle: int, work: tuple[float, ...]) -> int:
         """Arithmetic of a warp group; returns when it is done.
 
-        `work`: the share of the schedulers that the group reaches; its cycles while the tensor cores are busy; its
-        cycles of the schedulers, of the pipe for logic, of the MUFU and of shared memory if it runs alone, and how
+        `work`: the share of the schedulers that the group reaches; its cycles while the tensor cores are busy; what
+        it takes longer than its longest part, and how much more of that while they are busy; its cycles of the schedulers, of the pipe for logic, of the MUFU and of shared memory if it runs alone, and how
         many more they are while the tensor cores are busy.
         """
-        share, longest, slots, logic, mufu, shared, slots_more, logic_more, mufu_more, shared_more = work
+        share, longest, drag, drag_more, slots, logic, mufu, shared, slots_more, logic_more, mufu_more, shared_more = work
         busy = self.tensor_free - cycle
         if busy > 0:
             part = 1.0 if busy >= longest else busy / longest
+            drag += part * drag_more
             slots += part * slots_more
             logic += part * logic_more
             mufu += part * mufu_more
@@ -384,7 +385,7 @@ class Sm:
             self.shared_free = start + shared
             if start + shared > end:
                 end = start + shared
-        return round(end)
+        return round(end + drag)
 
     def issue(self, cycle: int, took: int, instructions: int, duration: int) -> int:
         """Queues `instructions` for the tensor cores, which take `duration` in all; returns when they are issued.

@@ -47,7 +47,7 @@ def launch_trace(
         grid=launch.grid,
         arguments={name: shown(value) for name, value in launch.arguments.items()},
         device=device.to_manifest(),
-        clock_mhz=device.clock.sustained_mhz,
+        clock_mhz=clock_mhz(outcome, device),
         cycles=launch_cycles(launch, device, outcome) if hang is None else int(hang["cycle"]),
         flop=flop,
         tracks=tracks,
@@ -198,8 +198,7 @@ def _joined(ctas: Sequence[Sequence[Row]], codes: int) -> list[int]:
 def launch_cycles(launch: CaughtLaunch, device: Device, outcome: Outcome) -> int:
     """The duration of a launch that ended: its CTAs and what launching costs; not less than DRAM takes for the
     arguments. In SM cycles."""
-    clock = device.clock.sustained_mhz
-    cycles = outcome.cycles + round(device.launch.kernel_ns * clock / 1000)
+    cycles = outcome.cycles + round(device.launch.kernel_ns * device.clock.boost_mhz / 1000)
     return max(cycles, _traffic_floor(launch, device, outcome))
 
 
@@ -227,6 +226,11 @@ def reach(launch: CaughtLaunch, device: Device) -> Reach:
     )
 
 
+def clock_mhz(outcome: Outcome, device: Device) -> float:
+    """The SM clock: what power leaves while the tensor cores multiply, else the highest."""
+    return device.clock.sustained_mhz if any(sm.tensor_busy for sm in outcome.sms) else device.clock.boost_mhz
+
+
 def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome) -> int:
     """Cycles that L2 takes for all bytes that the CTAs move, or DRAM for what does not stay in L2.
 
@@ -244,7 +248,7 @@ def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome) -> in
     if footprint > memory.l2_resident_bytes:
         written = min(stored, once)
         seconds = (once - written) / memory.hbm_bytes_per_second + written / memory.hbm_write_bytes_per_second
-        cycles = max(cycles, seconds * device.clock.sustained_mhz * 1e6)
+        cycles = max(cycles, seconds * clock_mhz(outcome, device) * 1e6)
     return round(cycles)
 
 

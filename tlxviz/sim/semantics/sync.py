@@ -58,7 +58,7 @@ def drain(e: Emitter, queue: str, condition: str, cycles: float) -> None:
 
 @emits("ttng.init_barrier")
 def init_barrier(e: Emitter, op: Operation) -> None:
-    e.charge(slots=1)
+    e.charge(latency=e.unit.device.sync.mbarrier_arrive)
     e.line(f"{barrier(e, op.groups['barrier'][0])}.init({op.attributes['count']})")
     if op is e.unit.meets_after:
         meet(e)
