@@ -495,6 +495,24 @@ def _load_rate(found: Calibration) -> Finding | None:
     )
 
 
+def _stored(found: Calibration, sms: str) -> Measurement | None:
+    return found.find("global.rate", op="st", threads=512, sms=sms, source="L2")
+
+
+@figure("memory.store_bytes_per_cycle")
+def _store_path(found: Calibration) -> Finding | None:
+    each = _stored(found, "one")
+    return None if each is None else Finding(each.median, "one SM alone writes 16 bytes a thread", (each,))
+
+
+@figure("memory.l2_store_bytes_per_cycle")
+def _l2_stores(found: Calibration) -> Finding | None:
+    each, sms = _stored(found, "all"), _sms(found)
+    if each is None or sms is None:
+        return None
+    return Finding(each.median * sms.value, "all SMs write 16 bytes a thread, each to its own 128 KiB", (each,))
+
+
 @figure("memory.shared_beside_products")
 def _shared_beside(found: Calibration) -> Finding | None:
     each = found.find("overlap.other", n=128, a="shared", other="st.shared.v4")
@@ -631,6 +649,18 @@ def _kernel(found: Calibration) -> Finding | None:
         threads=384,
         shared=204800,
     )
+
+
+@figure("launch.next_cta_cycles")
+def _next_cta(found: Calibration) -> Finding | None:
+    sms, boost = _sms(found), _boost(found)
+    if sms is None or boost is None:
+        return None
+    one, four = (found.find("launch.interval", threads=384, shared=0, grid=int(sms.value) * many) for many in (1, 4))
+    if one is None or four is None:
+        return None
+    step = (four.median - one.median) * boost.value / 1000 / (3 * sms.value)
+    return Finding(step, "empty kernels of one CTA an SM, and of four", (one, four))
 
 
 @figure("launch.cta_cycles")

@@ -53,6 +53,8 @@ UNITS: dict[str, str] = {
     "memory.l2_bytes": "bytes",
     "memory.l2_resident_bytes": "bytes",
     "memory.l2_distinct_bytes_per_cycle": "bytes/cycle",
+    "memory.l2_store_bytes_per_cycle": "bytes/cycle",
+    "memory.store_bytes_per_cycle": "bytes/cycle",
     "memory.shared_beside_products": "bytes/cycle",
     "memory.capacity_bytes": "bytes",
     "memory.l2_bytes_per_cycle": "bytes/cycle",

@@ -106,6 +106,10 @@ class Memory:
     """Bytes that stay in L2 while all SMs read them over and over."""
     l2_distinct_bytes_per_cycle: float = 4500.0
     """Whole chip, of bytes that one SM alone wants."""
+    l2_store_bytes_per_cycle: float = 2640.0
+    """Whole chip, of plain stores."""
+    store_bytes_per_cycle: float = 32.0
+    """What one SM's load-store unit gives to L2."""
     shared_beside_products: float = 31.8
     """What is left of shared memory's bytes per cycle while the tensor cores multiply."""
     capacity_bytes: int = 0
@@ -182,12 +186,14 @@ class Alu:
     mufu_beside_products: float = 11.8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchCosts:
     kernel_ns: float
     """From the kernel's start on the GPU to a CTA's first instruction, plus the drain; CTAs' own time not included."""
     cta_cycles: float
     """From a free SM slot to the next CTA's first instruction."""
+    next_cta_cycles: float = 1.18
+    """From one CTA of a launch to the next, anywhere on the GPU, while there is room."""
     warp_specialize_cycles: float
     """From `ttg.warp_specialize` to the first instruction of a partition."""
 

@@ -239,15 +239,15 @@ def block_barrier(e: Emitter) -> None:
         e.unmet = False
 
 
-def global_traffic(e: Emitter, type_: Type, kind: str) -> tuple[int, int]:
-    """Issues a `load`, `store` or `atomic` through pointers of `type_`: (cycles on the load-store path, bytes)."""
+def global_traffic(e: Emitter, type_: Type, kind: str) -> int:
+    """Issues a `load`, `store` or `atomic` through pointers of `type_`; returns its bytes."""
     memory = e.unit.device.memory
     size = _accessed_bytes(type_)
     per_thread = max(1.0, size / e.threads / 16) if isinstance(type_, TensorType) else 1.0
     e.charge(
         slots=per_thread * _crowd(e) * (2 if kind == "load" else 1), shared=size / memory.shared_bytes_per_cycle
     )
-    return math.ceil(size / memory.load_bytes_per_cycle), size
+    return size
 
 
 def _accessed_bytes(type_: Type) -> int:

@@ -16,10 +16,11 @@ from tlxviz.ir.program import Program
 from tlxviz.sim.clusters import Cluster, ClusterBarrier
 from tlxviz.sim.compiler import CompiledKernel, located
 from tlxviz.sim.effects import talks
-from tlxviz.sim.engine import AgentRun, Cta, EventLoop, Reach, Row, Sm, Spinning
+from tlxviz.sim.engine import AgentRun, Cta, EventLoop, Row, Sm, Spinning
 from tlxviz.sim.errors import HangError, RemoteFault
 from tlxviz.sim.hang import hang_report
 from tlxviz.sim.placement import Placement
+from tlxviz.sim.reach import Reach
 
 
 @dataclass(slots=True)
@@ -88,6 +89,7 @@ class Dispatcher:
         self._kernels = {False: plain, True: traced}
         self._used: list[CompiledKernel] = []
         self._delay = round(device.launch.cta_cycles)
+        self._next = device.launch.next_cta_cycles
         self._kept: set[int] = set()
         """Numbers of the CTAs that are recorded."""
         self._common: EventLoop | None = None
@@ -126,7 +128,7 @@ class Dispatcher:
         try:
             if shared:
                 for gang, number in started:
-                    self._start(gang, number, 0, outcome, alive)
+                    self._start(gang, number, self._first(number), outcome, alive)
                 self._together(loop, gangs, outcome, alive, progress, waiting)
             else:
                 self._separately(gangs, started, waiting, outcome, alive, progress)
@@ -151,7 +153,7 @@ class Dispatcher:
         ends: list[tuple[int, int]] = []
         for position, gang in enumerate(gangs):
             for _, number in started[position :: len(gangs)]:
-                self._start(gang, number, 0, outcome, alive)
+                self._start(gang, number, self._first(number), outcome, alive)
             self._advance(gang, position, ends, outcome, alive, progress)
         while ends:
             cycle, position = heappop(ends)
@@ -198,6 +200,10 @@ class Dispatcher:
                     self._start(gang_of[cta.sm.index], number, cta.end + self._delay, outcome, alive)
         if alive:
             self._hang(list(alive.values()))
+
+    def _first(self, number: int) -> int:
+        """Cycle at which a cluster starts that need not wait for room: they are given out one after the other."""
+        return round(number * self._placement.size * self._next)
 
     def _start(self, gang: Gang, number: int, cycle: int, outcome: Outcome, alive: dict[int, Cta]) -> None:
         """Starts all CTAs of a cluster."""

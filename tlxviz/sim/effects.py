@@ -37,6 +37,47 @@ def written_arguments(program: Program) -> set[int] | None:
     return _arguments(program, targets)
 
 
+_LOADS = {
+    "tt.load": "ptr",
+    "ttg.async_copy_global_to_local": "ptr",
+    "ttng.async_tma_copy_global_to_local": "desc",
+    "ttng.async_tma_gather": "desc",
+    "tt.descriptor_load": "desc",
+}
+
+
+@lru_cache(maxsize=64)
+def own_loads(program: Program) -> frozenset[Operation]:
+    """Loads of what no other CTA is taken to want: of arguments that no load in the innermost loops reads.
+
+    What a CTA walks along, others walk along as well, at about the same time; what it reads once is its own.
+    """
+    depths: dict[Operation, int] = {}
+
+    def visit(op: Operation, depth: int) -> None:
+        if op.name in _LOADS:
+            depths[op] = depth
+        inside = depth + (op.name in ("scf.for", "scf.while"))
+        for region in op.regions:
+            for block in region.blocks:
+                for inner in block.operations:
+                    visit(inner, inside)
+
+    for function in program.module.functions.values():
+        visit(function, 0)
+    deepest = max(depths.values(), default=0)
+    if deepest == 0:
+        return frozenset(depths)
+    read = {op: _arguments(program, op.groups[_LOADS[op.name]]) for op in depths}
+    common: set[int] = set()
+    for op, depth in depths.items():
+        if depth == deepest:
+            common |= read[op] or set()
+    return frozenset(
+        op for op, depth in depths.items() if depth < deepest and read[op] is not None and not (read[op] or set()) & common
+    )
+
+
 @lru_cache(maxsize=64)
 def computes_addresses(program: Program) -> bool:
     """Whether it makes pointers of integers, and so may reach tensors that are no arguments."""

@@ -16,6 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from tlxviz.sim.errors import BarrierError
+from tlxviz.sim.reach import Reach
 
 if TYPE_CHECKING:
     from tlxviz.sim.clusters import Cluster
@@ -298,33 +299,27 @@ class AgentRun:
         """Cycle at which its stores into other CTAs have got there."""
 
 
-Reach = tuple[int, int, int]
-"""Cycles from issue to arrival of a TMA load, a plain load and an asynchronous copy, beyond the transfer itself."""
-
-
 class Sm:
     """The units of one SM that its CTAs share: the cycle from which each is free, and what it has done so far."""
 
     __slots__ = (
         "compute_free",
-        "copy_latency",
         "flop",
         "global_load_bytes",
         "global_store_bytes",
         "index",
         "load_free",
-        "load_latency",
         "logic_free",
         "loop",
         "mufu_free",
         "multicast_bytes",
         "queued",
+        "reach",
         "shared_free",
         "tensor_busy",
         "tensor_free",
         "tma_busy",
         "tma_free",
-        "tma_latency",
         "tma_load_bytes",
         "tma_store_bytes",
         "tma_store_free",
@@ -341,7 +336,7 @@ class Sm:
         self.tensor_busy = self.tma_busy = self.flop = 0
         self.tma_load_bytes = self.tma_store_bytes = self.multicast_bytes = 0
         self.global_load_bytes = self.global_store_bytes = 0
-        self.tma_latency, self.load_latency, self.copy_latency = reach
+        self.reach = reach
 
     def compute(self, cycle: int, work: tuple[float, ...]) -> int:
         """Arithmetic of a warp group; returns when it is done.
@@ -415,12 +410,12 @@ class Sm:
         self.global_load_bytes += size
         return start + latency
 
-    def store(self, cycle: int, transfer: int, size: int) -> None:
+    def store(self, cycle: int, size: int) -> None:
         """Global writes: they take the path, and nobody waits for them."""
         start = self.load_free
         if start < cycle:
             start = cycle
-        self.load_free = start + transfer
+        self.load_free = start + int(size * self.reach.put)
         self.global_store_bytes += size
 
 

@@ -14,7 +14,7 @@ from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.clusters import ORIGIN
 from tlxviz.sim.dispatch import Outcome
-from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, Cta, Reach, Row
+from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, Cta, Row
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import Placement, place
 from tlxviz.trace.build import empty_events, events_from_flat, events_from_rows
@@ -198,31 +198,15 @@ def _joined(ctas: Sequence[Sequence[Row]], codes: int) -> list[int]:
 def launch_cycles(launch: CaughtLaunch, device: Device, outcome: Outcome) -> int:
     """The duration of a launch that ended: its CTAs and what launching costs; not less than DRAM takes for the
     arguments. In SM cycles."""
-    cycles = outcome.cycles + round(device.launch.kernel_ns * device.clock.boost_mhz / 1000)
-    return max(cycles, _traffic_floor(launch, device, outcome))
+    cycles = max(outcome.cycles, _traffic_floor(launch, device, outcome))
+    return cycles + round(device.launch.kernel_ns * device.clock.boost_mhz / 1000)
 
 
-def _footprint(launch: CaughtLaunch) -> int:
+def footprint(launch: CaughtLaunch) -> int:
     """Bytes of the launch's tensors."""
     tensors = (tensor_of(value) for _, value in launch.parameters)
     return sum(
         {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors if t is not None}.values()
-    )
-
-
-def reach(launch: CaughtLaunch, device: Device) -> Reach:
-    """How far away the launch's data are: in L2, if its tensors stay there from one launch to the next, else in DRAM.
-
-    CTAs that use the same bytes want them at about the same time, and wait together for DRAM.
-    """
-    tma, memory = device.tma, device.memory
-    if _footprint(launch) <= memory.l2_resident_bytes:
-        return round(tma.l2_latency_cycles), round(memory.l2_latency_cycles), round(memory.cp_async_latency_cycles)
-    beyond = memory.dram_latency_cycles - memory.l2_latency_cycles
-    return (
-        round(tma.dram_latency_cycles),
-        round(memory.dram_latency_cycles),
-        round(memory.cp_async_latency_cycles + beyond),
     )
 
 
@@ -242,10 +226,10 @@ def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome) -> in
     if outcome.done:
         total = launch.grid[0] * launch.grid[1] * launch.grid[2]
         stored, loaded = stored * total // outcome.done, loaded * total // outcome.done
-    footprint = _footprint(launch)
-    once = min(stored + loaded, footprint)
+    size = footprint(launch)
+    once = min(stored + loaded, size)
     cycles = max((stored + loaded) / memory.l2_bytes_per_cycle, once / memory.l2_distinct_bytes_per_cycle)
-    if footprint > memory.l2_resident_bytes:
+    if size > memory.l2_resident_bytes:
         written = min(stored, once)
         seconds = (once - written) / memory.hbm_bytes_per_second + written / memory.hbm_write_bytes_per_second
         cycles = max(cycles, seconds * clock_mhz(outcome, device) * 1e6)

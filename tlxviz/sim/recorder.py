@@ -27,7 +27,8 @@ from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import Placement, place
 from tlxviz.sim.pointers import AddressSpace, flat, reached_from
-from tlxviz.sim.record import launch_cycles, launch_trace, reach, tensor_of
+from tlxviz.sim.reach import reach
+from tlxviz.sim.record import footprint, launch_cycles, launch_trace, tensor_of
 from tlxviz.sim.recording import Recording
 from tlxviz.sim.unit import Options
 from tlxviz.trace.model import Trace
@@ -140,7 +141,7 @@ class SimulatedRecorder:
             self._device,
             placement,
             per_sm,
-            reach(launch, self._device),
+            reach(self._device, footprint(launch), total),
             arguments,
             # a handful of CTAs is recorded and forgotten in less time than a second version is compiled in
             lambda: self._kernel(launch.ttgir, program, traced=bool(tracing) and len(numbers) <= _FEW, values=values),

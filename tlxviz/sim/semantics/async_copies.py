@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.types import bytes_of, element_of
 from tlxviz.sim import costs
+from tlxviz.sim.effects import own_loads
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.engine import TMA
 from tlxviz.sim.errors import UnsupportedOperation
@@ -34,8 +33,8 @@ def async_copy(e: Emitter, op: Operation) -> None:
     begin = e.mark()
     e.order()
     view = e.scalar(target)
-    transfer = math.ceil(size / memory.load_bytes_per_cycle)
-    ready = e.let(f"sm.load(t, {transfer}, sm.copy_latency, {size})", "r")
+    rate = "own" if op in own_loads(e.unit.program) else "load"
+    ready = e.let(f"sm.load(t, int({size} * sm.reach.{rate}), sm.reach.copy_latency, {size})", "r")
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
     e.line(f"if me.group[0] < {ready}: me.group = ({ready}, {row})")
@@ -74,10 +73,10 @@ def bulk_copy(e: Emitter, op: Operation) -> None:
     e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
-    transfer = e.let(f"-(-{size} // {round(tma.bytes_per_cycle)})", "x")
+    transfer = e.let(f"int({size} * sm.reach.tma)", "x")
     x = e.queue("tma_free", transfer)
     e.line(f"sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
-    landed = f"{x} + {transfer} + sm.tma_latency"
+    landed = f"{x} + {transfer} + sm.reach.tma_latency"
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, slot=f"{view}.slot", phase="-1", cause=row, engine=TMA)

@@ -9,6 +9,7 @@ from typing import Any
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.types import MemDescType, Type, bytes_of, element_of
 from tlxviz.sim import costs
+from tlxviz.sim.effects import own_loads
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.engine import TMA
 from tlxviz.sim.errors import UnsupportedOperation
@@ -88,9 +89,11 @@ def tma_load(e: Emitter, op: Operation) -> None:
         e.line(f"multicast({load}, cta, {mask}, t, {b}, {row}, ({outer}, {inner}), {source})")
         close_guard(e, guarded)
         return
-    x = e.queue("tma_free", transfer)
-    e.line(f"sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
-    landed = f"{x} + {transfer} + sm.tma_latency"
+    rate = "own" if op in own_loads(e.unit.program) else "tma"
+    taken = e.let(f"int({size} * sm.reach.{rate})", "x")
+    x = e.queue("tma_free", taken)
+    e.line(f"sm.tma_busy += {taken}; sm.tma_load_bytes += {size}")
+    landed = f"{x} + {taken} + sm.reach.tma_latency"
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, slot=f"{b}.slot", phase=f"{b}.completed", cause=row, engine=TMA)

@@ -1,0 +1,49 @@
+"""How far away a launch's data are, and how fast an SM gets them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tlxviz.devices.model import Device
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Of one launch. Latencies are cycles beyond the transfer itself; rates are cycles of one SM per byte."""
+
+    tma_latency: int
+    load_latency: int
+    copy_latency: int
+    tma: float
+    """By TMA, of what other SMs want as well."""
+    load: float
+    """By loads and asynchronous copies, likewise."""
+    own: float
+    """Of what this SM alone wants."""
+    put: float
+    """Of what it writes by plain stores."""
+
+
+def reach(device: Device, footprint: int, ctas: int) -> Reach:
+    """The reach of a launch of `ctas` CTAs, whose tensors have `footprint` bytes in all.
+
+    They are in L2 if they can stay there from one launch to the next, else in DRAM. CTAs that use the same bytes want
+    them at about the same time, and wait together for DRAM. The more SMs there are at work, the less each one gets.
+    """
+    tma, memory = device.tma, device.memory
+    sms = min(ctas, device.limits.sms)
+    resident = footprint <= memory.l2_resident_bytes
+    crowd = sms / memory.l2_bytes_per_cycle
+    clock = device.clock.boost_mhz * 1e6
+    reads = memory.l2_distinct_bytes_per_cycle if resident else memory.hbm_bytes_per_second / clock
+    writes = memory.l2_store_bytes_per_cycle if resident else memory.hbm_write_bytes_per_second / clock
+    beyond = 0 if resident else memory.dram_latency_cycles - memory.l2_latency_cycles
+    return Reach(
+        tma_latency=round(tma.l2_latency_cycles if resident else tma.dram_latency_cycles),
+        load_latency=round(memory.l2_latency_cycles + beyond),
+        copy_latency=round(memory.cp_async_latency_cycles + beyond),
+        tma=max(1 / tma.bytes_per_cycle, crowd),
+        load=max(1 / memory.load_bytes_per_cycle, crowd),
+        own=max(1 / memory.load_bytes_per_cycle, sms / reads),
+        put=max(1 / memory.store_bytes_per_cycle, sms / writes),
+    )
