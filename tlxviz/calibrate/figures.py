@@ -380,30 +380,30 @@ def _store_rate(found: Calibration) -> Finding | None:
     return None if law is None else Finding(law[1], "stores of 1 to 32 KiB, until the source may be written", law[2])
 
 
-def _arrival(found: Calibration, source: str) -> tuple[float, float, tuple[Measurement, ...]] | None:
-    """(cycles without any bytes, bytes per further cycle) from issue to the waiting warp group, for one box."""
-    points = [
-        each
-        for each in found.law("tma.latency")
-        if each.at["boxes"] == 1 and each.at["from"] == source and int(each.at["rows"]) >= 64
-    ]
-    if len(points) < 2:
-        return None
-    base, per = slope([128 * int(each.at["rows"]) for each in points], [each.median for each in points])
-    return base, 1 / per, tuple(points)
-
-
 def _copy_latency(source: str) -> Rule:
+    """What a load takes from before its issue to after the wait, less issue, transfer and wake-up."""
+
     def rule(found: Calibration) -> Finding | None:
-        law, issue, wake = _arrival(found, source), _copy_issue(found), _wake(found)
-        if law is None or issue is None or wake is None:
+        issue, wake, rate = _copy_issue(found), _wake(found), _copy_rate(found)
+        points = [
+            each
+            for each in found.law("tma.latency")
+            if each.at["from"] == source and int(each.at["rows"]) * int(each.at["boxes"]) >= 64
+        ]
+        if issue is None or wake is None or rate is None or not points:
             return None
-        base, rate, behind = law
+        box = _box(found)
+        beyond: list[float] = []
+        for each in points:
+            boxes = int(each.at["boxes"])
+            transfer = 128 * int(each.at["rows"]) * boxes / rate.value
+            more = (boxes - 1) * box.value if box is not None else 0.0
+            beyond.append(each.median - issue.value - more - transfer - wake.value)
         return Finding(
-            base - issue.value - wake.value,
-            f"8 to 32 KB take {base:.0f} cycles and one per {rate:.0f} bytes from before the copy to after the wait; "
-            f"less {issue.value:.0f} for its issue and {wake.value:.0f} for the wake-up",
-            behind,
+            statistics.median(beyond),
+            f"8 to 64 KB, from before the copies to after the wait, less issue, {rate.value:.0f} bytes a cycle, and "
+            f"{wake.value:.0f} for the wake-up",
+            tuple(points),
         )
 
     return rule

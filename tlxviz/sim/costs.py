@@ -135,6 +135,19 @@ def elementwise(e: Emitter, op: Operation) -> None:
         rated(e, type_, _rate(e, element_of(type_)))
 
 
+def division(e: Emitter, op: Operation) -> None:
+    """Of integers: by a constant, shifts or a multiplication; by anything else, a reciprocal and some twenty
+    instructions that depend on each other, three of them in the MUFU."""
+    divisor = op.operands[1].owner
+    if isinstance(divisor, Operation) and divisor.name == "arith.constant":
+        issue(e, op.result.type, 4.0)
+        return
+    alu = e.unit.device.alu
+    special(e, op.result.type, 3.0)
+    issue(e, op.result.type, 20.0)
+    e.charge(latency=2 * alu.mufu_latency_cycles)
+
+
 def multiply_adds(e: Emitter, element: Type, count: int) -> None:
     """`count` multiply-adds with sums of type `element`."""
     share = min(1.0, e.warps / e.unit.device.alu.schedulers)
@@ -231,6 +244,16 @@ def shared_traffic(e: Emitter, type_: Type, times: float = 1.0) -> None:
     )
 
 
+def accesses(e: Emitter, size: int) -> None:
+    """Issues loads or asynchronous copies of 16 bytes a thread: their addresses take the path that shuffles take."""
+    alu = e.unit.device.alu
+    instructions = max(e.warps, size / 512)
+    e.charge(
+        slots=instructions / min(e.warps, alu.schedulers),
+        shared=instructions * 32 / alu.shuffle,
+    )
+
+
 def block_barrier(e: Emitter) -> None:
     """The warps of the group wait for each other."""
     if e.warps > 1:
@@ -239,14 +262,13 @@ def block_barrier(e: Emitter) -> None:
         e.unmet = False
 
 
-def global_traffic(e: Emitter, type_: Type, kind: str) -> int:
-    """Issues a `load`, `store` or `atomic` through pointers of `type_`; returns its bytes."""
-    memory = e.unit.device.memory
+def global_traffic(e: Emitter, type_: Type) -> int:
+    """Issues a load, store or atomic through pointers of `type_`; returns its bytes."""
     size = _accessed_bytes(type_)
-    per_thread = max(1.0, size / e.threads / 16) if isinstance(type_, TensorType) else 1.0
-    e.charge(
-        slots=per_thread * _crowd(e) * (2 if kind == "load" else 1), shared=size / memory.shared_bytes_per_cycle
-    )
+    if isinstance(type_, TensorType):
+        accesses(e, size)
+    else:
+        e.charge(slots=1)
     return size
 
 

@@ -79,6 +79,12 @@ def own_loads(program: Program) -> frozenset[Operation]:
 
 
 @lru_cache(maxsize=64)
+def shares(program: Program) -> bool:
+    """Whether CTAs are taken to want the same bytes."""
+    return any(op.name in _LOADS and op not in own_loads(program) for op in program.module.walk())
+
+
+@lru_cache(maxsize=64)
 def computes_addresses(program: Program) -> bool:
     """Whether it makes pointers of integers, and so may reach tensors that are no arguments."""
     return any(op.name == "tt.int_to_ptr" or _touches_memory(op) for op in program.module.walk())

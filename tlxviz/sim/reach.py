@@ -24,22 +24,31 @@ class Reach:
     """Of what it writes by plain stores."""
 
 
-def reach(device: Device, footprint: int, ctas: int) -> Reach:
-    """The reach of a launch of `ctas` CTAs, whose tensors have `footprint` bytes in all.
+def resident(device: Device, footprint: int, *, shared: bool) -> bool:
+    """Whether so many bytes stay in L2 from one launch to the next.
+
+    Each half of L2 keeps what the SMs on its side want, so that there are two copies of what all of them want.
+    """
+    memory = device.memory
+    return footprint <= (memory.l2_bytes / 2 if shared else memory.l2_resident_bytes)
+
+
+def reach(device: Device, footprint: int, ctas: int, *, shared: bool) -> Reach:
+    """The reach of a launch of `ctas` CTAs, whose tensors have `footprint` bytes in all, which CTAs share or not.
 
     They are in L2 if they can stay there from one launch to the next, else in DRAM. CTAs that use the same bytes want
     them at about the same time, and wait together for DRAM. The more SMs there are at work, the less each one gets.
     """
     tma, memory = device.tma, device.memory
     sms = min(ctas, device.limits.sms)
-    resident = footprint <= memory.l2_resident_bytes
+    near = resident(device, footprint, shared=shared)
     crowd = sms / memory.l2_bytes_per_cycle
     clock = device.clock.boost_mhz * 1e6
-    reads = memory.l2_distinct_bytes_per_cycle if resident else memory.hbm_bytes_per_second / clock
-    writes = memory.l2_store_bytes_per_cycle if resident else memory.hbm_write_bytes_per_second / clock
-    beyond = 0 if resident else memory.dram_latency_cycles - memory.l2_latency_cycles
+    reads = memory.l2_distinct_bytes_per_cycle if near else memory.hbm_bytes_per_second / clock
+    writes = memory.l2_store_bytes_per_cycle if near else memory.hbm_write_bytes_per_second / clock
+    beyond = 0 if near else memory.dram_latency_cycles - memory.l2_latency_cycles
     return Reach(
-        tma_latency=round(tma.l2_latency_cycles if resident else tma.dram_latency_cycles),
+        tma_latency=round(tma.l2_latency_cycles if near else tma.dram_latency_cycles),
         load_latency=round(memory.l2_latency_cycles + beyond),
         copy_latency=round(memory.cp_async_latency_cycles + beyond),
         tma=max(1 / tma.bytes_per_cycle, crowd),

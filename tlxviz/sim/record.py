@@ -14,9 +14,11 @@ from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.clusters import ORIGIN
 from tlxviz.sim.dispatch import Outcome
+from tlxviz.sim.effects import shares
 from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, Cta, Row
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import Placement, place
+from tlxviz.sim.reach import resident
 from tlxviz.trace.build import empty_events, events_from_flat, events_from_rows
 from tlxviz.trace.model import AgentRow, BarrierRow, BufferRow, Events, LaunchTrace, SiteRow, Track, TrackKind
 
@@ -48,7 +50,7 @@ def launch_trace(
         arguments={name: shown(value) for name, value in launch.arguments.items()},
         device=device.to_manifest(),
         clock_mhz=clock_mhz(outcome, device),
-        cycles=launch_cycles(launch, device, outcome) if hang is None else int(hang["cycle"]),
+        cycles=launch_cycles(launch, program, device, outcome) if hang is None else int(hang["cycle"]),
         flop=flop,
         tracks=tracks,
         agents=[AgentRow(a.name, a.role.value, a.task, a.warps, a.registers) for a in program.agents],
@@ -195,10 +197,10 @@ def _joined(ctas: Sequence[Sequence[Row]], codes: int) -> list[int]:
     return np.concatenate(tables).reshape(-1).tolist()
 
 
-def launch_cycles(launch: CaughtLaunch, device: Device, outcome: Outcome) -> int:
+def launch_cycles(launch: CaughtLaunch, program: Program, device: Device, outcome: Outcome) -> int:
     """The duration of a launch that ended: its CTAs and what launching costs; not less than DRAM takes for the
     arguments. In SM cycles."""
-    cycles = max(outcome.cycles, _traffic_floor(launch, device, outcome))
+    cycles = max(outcome.cycles, _traffic_floor(launch, program, device, outcome))
     return cycles + round(device.launch.kernel_ns * device.clock.boost_mhz / 1000)
 
 
@@ -215,7 +217,7 @@ def clock_mhz(outcome: Outcome, device: Device) -> float:
     return device.clock.sustained_mhz if any(sm.tensor_busy for sm in outcome.sms) else device.clock.boost_mhz
 
 
-def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome) -> int:
+def _traffic_floor(launch: CaughtLaunch, program: Program, device: Device, outcome: Outcome) -> int:
     """Cycles that L2 takes for all bytes that the CTAs move, or DRAM for what does not stay in L2.
 
     What the CTAs move is at least read or written once.
@@ -229,7 +231,7 @@ def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome) -> in
     size = footprint(launch)
     once = min(stored + loaded, size)
     cycles = max((stored + loaded) / memory.l2_bytes_per_cycle, once / memory.l2_distinct_bytes_per_cycle)
-    if size > memory.l2_resident_bytes:
+    if not resident(device, size, shared=shares(program)):
         written = min(stored, once)
         seconds = (once - written) / memory.hbm_bytes_per_second + written / memory.hbm_write_bytes_per_second
         cycles = max(cycles, seconds * clock_mhz(outcome, device) * 1e6)

@@ -18,7 +18,6 @@ from tlxviz.sim.semantics.sync import barrier, drain
 
 @emits("ttg.async_copy_global_to_local")
 def async_copy(e: Emitter, op: Operation) -> None:
-    memory = e.unit.device.memory
     pointer, target = op.groups["ptr"][0], op.groups["dst"][0]
     if op.operand("barrier") is not None:
         bulk_copy(e, op)
@@ -28,7 +27,7 @@ def async_copy(e: Emitter, op: Operation) -> None:
     costs.issue(e, pointer.type, each)
     if op.operand("mask") is not None:
         costs.logic(e, pointer.type, 2 * each)  # a size of 16 or 0, and whether it is 0
-    e.charge(shared=size / memory.shared_bytes_per_cycle)
+    costs.accesses(e, size)
     e.flush()
     begin = e.mark()
     e.order()
@@ -120,4 +119,11 @@ def async_wait(e: Emitter, op: Operation) -> None:
         e.set(result, Scalar("None"))
     drain(e, "me.copies", f"len({{q}}) > {op.attributes['num']}", 8.0)
     costs.block_barrier(e)
+    if e.unit.multiplies:
+        # wgmma reads shared memory by another proxy: the compiler adds a fence later, and that waits for all copies
+        e.charge(latency=e.unit.device.sync.fence_async_shared)
+        e.flush()
+        done = e.fresh("x")
+        e.line(f"for {done}, _ in me.copies:")
+        e.line(f"    if t < {done}: t = {done}")
     e.order()  # what has arrived until now can be read

@@ -18,7 +18,7 @@ from tlxviz.sim.semantics.operands import filler_code, mask_code, skip, uniform
 @emits("tt.load")
 def load(e: Emitter, op: Operation) -> None:
     pointer = op.groups["ptr"][0]
-    size = costs.global_traffic(e, pointer.type, "load")
+    size = costs.global_traffic(e, pointer.type)
     e.order()
     if op.attributes.get("isVolatile") or not isinstance(pointer.type, TensorType):
         e.poll()
@@ -66,7 +66,7 @@ def load(e: Emitter, op: Operation) -> None:
 @emits("tt.store")
 def store(e: Emitter, op: Operation) -> None:
     pointer, value = op.groups["ptr"][0], op.groups["value"][0]
-    size = costs.global_traffic(e, pointer.type, "store")
+    size = costs.global_traffic(e, pointer.type)
     e.order()
     if e.timed:
         e.line(f"sm.store(t, {size})")
@@ -98,7 +98,7 @@ def store(e: Emitter, op: Operation) -> None:
 def atomic(e: Emitter, op: Operation) -> None:
     memory = e.unit.device.memory
     pointer, value = op.groups["ptr"][0], op.groups["value"][0]
-    size = costs.global_traffic(e, pointer.type, "atomic")
+    size = costs.global_traffic(e, pointer.type)
     cycles = math.ceil(size / memory.load_bytes_per_cycle)
     e.settle_loads()
     e.order()

@@ -136,18 +136,17 @@ def _mma_sync(e: Emitter, op: Operation) -> None:
     e.record(begin=x, end="t", cause=row, engine=TENSOR_CORE)
 
 
-def _instructions(e: Emitter, op: Operation) -> tuple[int, int]:
-    """wgmma instructions of a warp group, 64 rows and 32 bytes of K each; and their columns."""
+def _instructions(op: Operation, groups: int) -> tuple[int, int]:
+    """wgmma instructions of so many warp groups, 64 rows and 32 bytes of K each; and their columns."""
     type_ = op.result.type
     a = op.groups["a"][0].type
     assert isinstance(type_, TensorType)
     assert isinstance(a, (TensorType, MemDescType))
     shape = type_.encoding.parameters.get("instrShape") if type_.encoding is not None else None
     columns = int(shape[1]) if isinstance(shape, list) and len(shape) > 1 else min(256, type_.shape[-1])
-    groups = max(1, e.warps // 4)
     tiles = max(1, type_.shape[0] // 64) * max(1, type_.shape[-1] // columns)
     steps = max(1, a.shape[-1] * bytes_of(element_of(a)) // 32)
-    return max(1, tiles * steps // groups), columns
+    return max(groups, tiles * steps), columns
 
 
 _ADDRESS_INSTRUCTIONS = 4
@@ -159,19 +158,20 @@ def warp_group_dot(e: Emitter, op: Operation) -> None:
     core = e.unit.device.tensor_core
     result = op.result
     duration, work = mma_cycles(e, op)
-    count, columns = _instructions(e, op)
+    groups = max(1, e.warps // 4)
+    count, columns = _instructions(op, groups)
     first = op.groups["a"][0]
     e.settle_loads()
     e.flush()
     begin = e.mark()
-    e.charge(slots=_ADDRESS_INSTRUCTIONS * count)
+    e.charge(slots=_ADDRESS_INSTRUCTIONS * count / groups)
     e.charge(latency=core.issue_cycles)
     if not isinstance(first.type, MemDescType):
         e.charge(latency=core.register_cycles)
     e.order()
     row = e.row()
     slot = f"{e.scalar(first)}.slot" if isinstance(first.type, MemDescType) else "-1"
-    took = round((count - 1) * columns / core.columns_per_cycle)
+    took = round((count / groups - 1) * columns / core.columns_per_cycle)
     e.line(f"t = sm.issue(t, {took}, {count}, {duration})")
     x = e.let(f"sm.tensor_free - {duration}", "x")
     e.record(begin=begin, slot=slot)
