@@ -138,6 +138,8 @@ class Dispatcher:
             raise self._explained(error) from error
         finally:
             outcome.now = max(gang.loop.now for gang in gangs)
+            # a launch has not ended before what its CTAs wrote is there
+            outcome.cycles = max([outcome.cycles, *(sm.load_free for sm in outcome.sms)]) if outcome.done else 0
             outcome.steps = sum(next(each.sequence) for each in {id(gang.loop): gang.loop for gang in gangs}.values())
 
     def _separately(

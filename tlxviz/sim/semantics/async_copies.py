@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tlxviz.ir.operation import Operation
-from tlxviz.ir.types import bytes_of, element_of
+from tlxviz.ir.types import bytes_of
 from tlxviz.sim import costs
 from tlxviz.sim.effects import own_loads
 from tlxviz.sim.emitter import Emitter, emits
@@ -23,10 +23,9 @@ def async_copy(e: Emitter, op: Operation) -> None:
         bulk_copy(e, op)
         return
     size = bytes_of(target.type)
-    each = bytes_of(element_of(target.type)) / 16
-    costs.issue(e, pointer.type, each)
+    costs.issue(e, pointer.type)
     if op.operand("mask") is not None:
-        costs.logic(e, pointer.type, 2 * each)  # a size of 16 or 0, and whether it is 0
+        costs.logic(e, pointer.type, 2.0)  # a size of 16 or 0, and whether it is 0
     costs.accesses(e, size)
     e.flush()
     begin = e.mark()
