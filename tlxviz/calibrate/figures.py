@@ -642,13 +642,11 @@ def _shuffle(found: Calibration) -> Finding | None:
 
 @figure("launch.kernel_ns")
 def _kernel(found: Calibration) -> Finding | None:
-    return _only(
-        found,
-        "from the last clock of a kernel of a graph to the first of the next",
-        "launch.boundary_time",
-        threads=384,
-        shared=204800,
-    )
+    each, clock = found.find("launch.boundary_cycles", threads=384, shared=204800), found.find("clock.mhz")
+    if each is None or clock is None:
+        return None
+    how = "from the last clock of a kernel of a graph to the first of the next"
+    return Finding(1000 * each.median / clock.median, how, (each,))
 
 
 @figure("launch.next_cta_cycles")

@@ -78,6 +78,18 @@ def own_loads(program: Program) -> frozenset[Operation]:
     )
 
 
+def descriptor_name(program: Program, op: Operation) -> str:
+    """A name for the descriptor of a TMA load, if it is an argument of the kernel."""
+    positions = _arguments(program, op.groups["desc"])
+    return ",".join(map(str, sorted(positions))) if positions else ""
+
+
+@lru_cache(maxsize=64)
+def multiplies(program: Program) -> bool:
+    """Whether it uses the tensor cores, and so much power that the SM clock falls."""
+    return any(op.name in ("tt.dot", "ttng.warp_group_dot") for op in program.module.walk())
+
+
 @lru_cache(maxsize=64)
 def shares(program: Program) -> bool:
     """Whether CTAs are taken to want the same bytes."""

@@ -311,6 +311,7 @@ class Sm:
         "load_free",
         "logic_free",
         "loop",
+        "maps",
         "mufu_free",
         "multicast_bytes",
         "queued",
@@ -337,6 +338,8 @@ class Sm:
         self.tma_load_bytes = self.tma_store_bytes = self.multicast_bytes = 0
         self.global_load_bytes = self.global_store_bytes = 0
         self.reach = reach
+        self.maps: set[str] = set()
+        """Descriptors that the TMA engine has read."""
 
     def compute(self, cycle: int, work: tuple[float, ...]) -> int:
         """Arithmetic of a warp group; returns when it is done.
@@ -400,6 +403,13 @@ class Sm:
                 end = queued[0]
             queued.append(round(begin + number * each))
         return end
+
+    def read_map(self, cycle: int, name: str) -> None:
+        """The TMA engine needs a descriptor: it reads it the first time."""
+        self.maps.add(name)
+        if self.tma_free < cycle:
+            self.tma_free = cycle
+        self.tma_free += self.reach.load_latency
 
     def load(self, cycle: int, transfer: int, latency: int, size: int) -> int:
         """Global reads that take the load-store path `transfer` cycles; returns when the data is there."""

@@ -33,26 +33,29 @@ def resident(device: Device, footprint: int, *, shared: bool) -> bool:
     return footprint <= (memory.l2_bytes / 2 if shared else memory.l2_resident_bytes)
 
 
-def reach(device: Device, footprint: int, ctas: int, *, shared: bool) -> Reach:
+def reach(device: Device, footprint: int, ctas: int, *, shared: bool, multiplies: bool) -> Reach:
     """The reach of a launch of `ctas` CTAs, whose tensors have `footprint` bytes in all, which CTAs share or not.
 
     They are in L2 if they can stay there from one launch to the next, else in DRAM. CTAs that use the same bytes want
     them at about the same time, and wait together for DRAM. The more SMs there are at work, the less each one gets.
+    L2 and DRAM have clocks of their own: they are nearer, in SM cycles, where power holds the SM clock down. What an
+    SM can take in is its own.
     """
     tma, memory = device.tma, device.memory
     sms = min(ctas, device.limits.sms)
     near = resident(device, footprint, shared=shared)
-    crowd = sms / memory.l2_bytes_per_cycle
+    slower = device.clock.sustained_mhz / device.clock.boost_mhz if multiplies else 1.0
+    crowd = slower * sms / memory.l2_bytes_per_cycle
     clock = device.clock.boost_mhz * 1e6
     reads = memory.l2_distinct_bytes_per_cycle if near else memory.hbm_bytes_per_second / clock
     writes = memory.l2_store_bytes_per_cycle if near else memory.hbm_write_bytes_per_second / clock
     beyond = 0 if near else memory.dram_latency_cycles - memory.l2_latency_cycles
     return Reach(
-        tma_latency=round(tma.l2_latency_cycles if near else tma.dram_latency_cycles),
-        load_latency=round(memory.l2_latency_cycles + beyond),
-        copy_latency=round(memory.cp_async_latency_cycles + beyond),
+        tma_latency=round(slower * (tma.l2_latency_cycles if near else tma.dram_latency_cycles)),
+        load_latency=round(slower * (memory.l2_latency_cycles + beyond)),
+        copy_latency=round(slower * (memory.cp_async_latency_cycles + beyond)),
         tma=max(1 / tma.bytes_per_cycle, crowd),
         load=max(1 / memory.load_bytes_per_cycle, crowd),
-        own=max(1 / memory.load_bytes_per_cycle, sms / reads),
-        put=max(1 / memory.store_bytes_per_cycle, sms / writes),
+        own=max(1 / memory.load_bytes_per_cycle, slower * sms / reads),
+        put=max(1 / memory.store_bytes_per_cycle, slower * sms / writes),
     )

@@ -14,7 +14,7 @@ from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.clusters import ORIGIN
 from tlxviz.sim.dispatch import Outcome
-from tlxviz.sim.effects import shares
+from tlxviz.sim.effects import multiplies, shares
 from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, Cta, Row
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import Placement, place
@@ -49,7 +49,7 @@ def launch_trace(
         grid=launch.grid,
         arguments={name: shown(value) for name, value in launch.arguments.items()},
         device=device.to_manifest(),
-        clock_mhz=clock_mhz(outcome, device),
+        clock_mhz=clock_mhz(program, device),
         cycles=launch_cycles(launch, program, device, outcome) if hang is None else int(hang["cycle"]),
         flop=flop,
         tracks=tracks,
@@ -212,9 +212,9 @@ def footprint(launch: CaughtLaunch) -> int:
     )
 
 
-def clock_mhz(outcome: Outcome, device: Device) -> float:
+def clock_mhz(program: Program, device: Device) -> float:
     """The SM clock: what power leaves while the tensor cores multiply, else the highest."""
-    return device.clock.sustained_mhz if any(sm.tensor_busy for sm in outcome.sms) else device.clock.boost_mhz
+    return device.clock.sustained_mhz if multiplies(program) else device.clock.boost_mhz
 
 
 def _traffic_floor(launch: CaughtLaunch, program: Program, device: Device, outcome: Outcome) -> int:
@@ -230,11 +230,13 @@ def _traffic_floor(launch: CaughtLaunch, program: Program, device: Device, outco
         stored, loaded = stored * total // outcome.done, loaded * total // outcome.done
     size = footprint(launch)
     once = min(stored + loaded, size)
+    clock = clock_mhz(program, device)
     cycles = max((stored + loaded) / memory.l2_bytes_per_cycle, once / memory.l2_distinct_bytes_per_cycle)
+    cycles *= clock / device.clock.boost_mhz
     if not resident(device, size, shared=shares(program)):
         written = min(stored, once)
         seconds = (once - written) / memory.hbm_bytes_per_second + written / memory.hbm_write_bytes_per_second
-        cycles = max(cycles, seconds * clock_mhz(outcome, device) * 1e6)
+        cycles = max(cycles, seconds * clock * 1e6)
     return round(cycles)
 
 

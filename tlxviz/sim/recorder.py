@@ -20,7 +20,7 @@ from tlxviz.sim.compiler import CompiledKernel, compile_program
 from tlxviz.sim.descriptors import TileDescriptor, TileStore
 from tlxviz.sim.dispatch import Dispatcher, Outcome, Tracing
 from tlxviz.sim.dtypes import torch_dtype
-from tlxviz.sim.effects import computes_addresses, shares, talks, written_arguments
+from tlxviz.sim.effects import computes_addresses, multiplies, shares, talks, written_arguments
 from tlxviz.sim.environment import Environment
 from tlxviz.sim.errors import HangError
 from tlxviz.sim.limits import check_launch
@@ -141,7 +141,9 @@ class SimulatedRecorder:
             self._device,
             placement,
             per_sm,
-            reach(self._device, footprint(launch), total, shared=shares(program)),
+            reach(
+                self._device, footprint(launch), total, shared=shares(program), multiplies=multiplies(program)
+            ),
             arguments,
             # a handful of CTAs is recorded and forgotten in less time than a second version is compiled in
             lambda: self._kernel(launch.ttgir, program, traced=bool(tracing) and len(numbers) <= _FEW, values=values),

@@ -9,7 +9,7 @@ from typing import Any
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.types import MemDescType, Type, bytes_of, element_of
 from tlxviz.sim import costs
-from tlxviz.sim.effects import own_loads
+from tlxviz.sim.effects import descriptor_name, own_loads
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.engine import TMA
 from tlxviz.sim.errors import UnsupportedOperation
@@ -90,6 +90,9 @@ def tma_load(e: Emitter, op: Operation) -> None:
         close_guard(e, guarded)
         return
     rate = "own" if op in own_loads(e.unit.program) else "tma"
+    name = descriptor_name(e.unit.program, op)
+    if name:
+        e.line(f"if {name!r} not in sm.maps: sm.read_map(t, {name!r})")
     taken = e.let(f"int({size} * sm.reach.{rate})", "x")
     x = e.queue("tma_free", taken)
     e.line(f"sm.tma_busy += {taken}; sm.tma_load_bytes += {size}")
