@@ -10,8 +10,16 @@ from tlxviz.sim.emitter import Emitter
 
 
 def elements_per_thread(e: Emitter, type_: Type) -> float:
-    """Elements of a value that one thread holds; at least one, since layouts replicate small tensors."""
-    return max(1.0, type_.size / e.threads) if isinstance(type_, TensorType) else 1.0
+    """Elements of a value that one thread holds; at least one along each axis, since layouts replicate small tensors."""
+    if not isinstance(type_, TensorType):
+        return 1.0
+    encoding = type_.encoding
+    if encoding is not None and encoding.name == "blocked" and len(encoding.parameters["warpsPerCTA"]) == len(type_.shape):
+        spread = zip(encoding.parameters["threadsPerWarp"], encoding.parameters["warpsPerCTA"], strict=True)
+        return math.prod(
+            max(1.0, size / (lanes * warps)) for size, (lanes, warps) in zip(type_.shape, spread, strict=True)
+        )
+    return max(1.0, type_.size / e.threads)
 
 
 _ADDRESS_SHARE = 1 / 8
@@ -259,7 +267,7 @@ def block_barrier(e: Emitter) -> None:
     if e.warps > 1:
         sync = e.unit.device.sync
         e.charge(latency=sync.block_barrier_base + sync.block_barrier_per_warp * e.warps)
-        e.unmet = False
+        e.unmet = e.reading = False
 
 
 def global_traffic(e: Emitter, type_: Type) -> int:

@@ -87,6 +87,8 @@ class Emitter:
         self.operation: Operation | None = None
         self.pending: dict[Value, str] = {}
         self.timed = agent is not None
+        self.reading = False
+        """Whether warps may still read shared memory that others are about to write."""
         self.unmet = False
         """Whether the warps of the group have not met since one of them arrived at an mbarrier."""
         self.unbounded = 0

@@ -164,7 +164,7 @@ def warp_group_dot(e: Emitter, op: Operation) -> None:
     e.settle_loads()
     e.flush()
     begin = e.mark()
-    e.charge(slots=_ADDRESS_INSTRUCTIONS * count / groups)
+    e.charge(slots=_ADDRESS_INSTRUCTIONS * count / groups * max(1.0, e.warps / e.unit.device.alu.schedulers))
     e.charge(latency=core.issue_cycles)
     if not isinstance(first.type, MemDescType):
         e.charge(latency=core.register_cycles)
@@ -197,3 +197,4 @@ def warp_group_dot_wait(e: Emitter, op: Operation) -> None:
         if operand in e.unit.arrays:
             e.unit.arrays.add(result)
     drain(e, "me.mmas", f"len({{q}}) > {op.attributes['pendings']}", e.unit.device.tensor_core.wait_cycles)
+    e.reading = True
