@@ -34,6 +34,15 @@ def test_an_unknown_device() -> None:
     assert caught.value.exit_code == ExitCode.USAGE
 
 
+def test_a_data_file_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD.replace('name = "h200"', 'name = "mine"'), encoding="utf-8")
+    assert load_device(str(path)).name == "mine"
+    with pytest.raises(UsageError) as caught:
+        load_device(f"{tmp_path}/yours.toml")
+    assert str(caught.value) == f"there is no data file {tmp_path}/yours.toml."
+
+
 def test_units_are_of_figures_that_exist() -> None:
     assert set(UNITS) <= {f"{section}.{field.name}" for section, cls in SECTIONS.items() for field in fields(cls)}
 

@@ -309,11 +309,12 @@ def test_a_multicast_is_one_read_and_an_event_in_each_cta():
     trace = both(spread, (2,), descriptor(x, 64), y, SLICED=False, **PAIR).trace
     assert events(trace, "tma_load", 0) == []
     (issue,) = events(trace, "tma_load", 1)
-    # 8192 bytes at 50 a cycle, 430 to L2 and back, 21 for going to several
+    # 8192 bytes at 50 a cycle, to L2 and back, and what going to several takes
+    latency = h200().tma.l2_latency_cycles + CLUSTER.multicast_cycles
     for cta in (0, 1):
         (load,) = events(trace, "tma_load", cta, engine=True)
         (wait,) = events(trace, "wait", cta)
-        assert (load["begin"], load["end"]) == (issue["end"], issue["end"] + 164 + 430 + 21)
+        assert (load["begin"], load["end"]) == (issue["end"], issue["end"] + 164 + latency)
         assert (load["released_by"], load["bytes"], load["slot"]) == (issue["row"], 8192, 1)
         assert (wait["released_by"], wait["end"]) == (load["row"], load["end"] + WAKE)
     assert trace.statistics["tma_load_bytes"] == 8192

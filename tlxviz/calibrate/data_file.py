@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tlxviz.calibrate.figures import Figure
-from tlxviz.devices.file import FOLDER, UNITS, known_devices
+from tlxviz.devices.file import FOLDER, UNITS, known_devices, load_device
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,11 @@ class Base:
     name: str
     same: bool
     """It is of the very device that was measured."""
+
+    @property
+    def sustained_mhz(self) -> float:
+        """The SM clock at which the file turns cycles into time."""
+        return load_device(self.name).clock.sustained_mhz
 
 
 def base_of(cuda_name: str, capability: tuple[int, int]) -> Base:

@@ -11,7 +11,7 @@ from tlxviz._errors import TlxvizError
 from tlxviz.calibrate.kernel import Kernel
 from tlxviz.calibrate.kernel import kernel as make_kernel
 
-_LIBRARIES = ("libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
+LIBRARIES = ("libcuda.so.1", "libcuda.so", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
 _MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _LOG, _LOG_SIZE = 5, 6  # CU_JIT_ERROR_LOG_BUFFER, _SIZE_BYTES
 _SHARED_DEFAULT = 48 << 10
@@ -322,7 +322,7 @@ class Gpu:
 
 
 def _library() -> Any:
-    for name in _LIBRARIES:
+    for name in LIBRARIES:
         try:
             return ctypes.CDLL(name)
         except OSError:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tlxviz.calibrate.results import Calibration, Measurement, slope
+from tlxviz.devices.file import UNITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Finding:
     how: str
     """What was measured, for the figure's source."""
     behind: tuple[Measurement, ...] = ()
-    """Measurements whose spread is the figure's."""
+    """Measurements whose spread is the figure's; none where the driver was asked."""
 
 
 Rule = Callable[[Calibration], Finding | None]
@@ -54,15 +55,23 @@ def ruled() -> list[str]:
 
 
 def figures(found: Calibration) -> dict[str, Figure]:
-    """Figures by name, with sources that name the tool, the date, the driver, the SM clock and the spread."""
+    """Figures by name, with sources that name the tool, the date, the driver, the SM clock and the spread.
+
+    Rates of L2 need the clock that the data file counts cycles at, `found.sustained_mhz`.
+    """
     made: dict[str, Figure] = {}
     for name, rule in _RULES.items():
         finding = rule(found)
         if finding is None or finding.value < 0:
             continue
-        value = round(finding.value) if name in _WHOLE else _rounded(finding.value)
+        value = round(finding.value) if name in _WHOLE or _is_time(name) else _rounded(finding.value)
         made[name] = Figure(value, _source(found, finding))
     return made
+
+
+def _is_time(name: str) -> bool:
+    """Whether a figure is a number of cycles, of which the simulator takes whole ones."""
+    return name not in UNITS and not name.endswith(("_per_column", "_per_warp"))
 
 
 def _rounded(value: float) -> float:
@@ -72,14 +81,16 @@ def _rounded(value: float) -> float:
 
 
 def _source(found: Calibration, finding: Finding) -> str:
-    where = [f"measured: tlxviz calibrate, {found.device.get('date', 'no date')}"]
+    where = [f"tlxviz calibrate, {found.device.get('date', 'no date')}"]
     if found.device.get("driver"):
         where.append(f"driver {found.device['driver']}")
+    if not finding.behind:
+        return f"{', '.join(where)}: {finding.how}"
     clock = found.find("clock.mhz")
     if clock is not None:
         where.append(f"{clock.median:.0f} MHz")
     spread = max((_spread(each) for each in finding.behind), default=0.0)
-    return f"{', '.join(where)}: {finding.how}; spread {100 * spread:.1f} %"
+    return f"measured: {', '.join(where)}: {finding.how}; spread {100 * spread:.1f} %"
 
 
 def _spread(each: Measurement) -> float:
@@ -196,6 +207,42 @@ def _product_wait(found: Calibration) -> Finding | None:
     return _only(found, "wgmma.wait_group with nothing in flight", "wgmma.bookkeeping", what="wait")
 
 
+@figure("tensor_core.issue_cycles_per_column")
+def _further_issue(found: Calibration) -> Finding | None:
+    one, four = _product(found, "wgmma.issue", 256, 1), _product(found, "wgmma.issue", 256, 4)
+    if one is None or four is None:
+        return None
+    more = four.median - one.median
+    return Finding(more / 3 / 256, f"four m64n256k16 take {more:.0f} cycles longer to issue than one", (one, four))
+
+
+def _narrow(found: Calibration) -> tuple[float, float, tuple[Measurement, ...]] | None:
+    """(base, cycles per column) of instructions that take longer than their work."""
+    points = [found.find("wgmma.interval", type="f16", a="shared", n=n, groups=1) for n in (8, 16, 32)]
+    known = [each for each in points if each is not None]
+    if len(known) < 2:
+        return None
+    base, per = slope([int(each.at["n"]) for each in known], [each.median for each in known])
+    return base, per, tuple(known)
+
+
+@figure("tensor_core.narrow_cycles")
+def _narrow_base(found: Calibration) -> Finding | None:
+    law = _narrow(found)
+    return None if law is None else Finding(law[0], "m64nNk16 of N = 8 to 32, base + per column * N", law[2])
+
+
+@figure("tensor_core.narrow_cycles_per_column")
+def _narrow_per_column(found: Calibration) -> Finding | None:
+    law = _narrow(found)
+    return None if law is None else Finding(law[1], "m64nNk16 of N = 8 to 32, base + per column * N", law[2])
+
+
+@figure("tensor_core.narrow_register_cycles")
+def _narrow_register(found: Calibration) -> Finding | None:
+    return _only(found, "m64n8k16 with A in registers", "wgmma.interval", type="f16", a="registers", n=8, groups=1)
+
+
 @figure("tensor_core.mma_sync_fraction")
 def _mma_sync(found: Calibration) -> Finding | None:
     best = max(found.law("wgmma.mma_sync"), key=lambda each: each.median, default=None)
@@ -203,15 +250,6 @@ def _mma_sync(found: Calibration) -> Finding | None:
     if best is None or full is None:
         return None
     return Finding(best.median / full.value, f"m16n8k16 of fp16, {best.at['warps']} warps, against wgmma", (best,))
-
-
-@figure("tensor_core.columns_per_cycle")
-def _columns(found: Calibration) -> Finding | None:
-    one, eight = _product(found, "wgmma.issue", 256, 1), _product(found, "wgmma.issue", 256, 8)
-    if one is None or eight is None:
-        return None
-    step = (eight.median - one.median) / 7
-    return Finding(256 / step, f"m64n256k16 are issued every {step:.1f} cycles, m64n64k16 every four", (eight,))
 
 
 @figure("tensor_core.register_cycles")
@@ -245,7 +283,15 @@ def _arrive(found: Calibration) -> Finding | None:
 
 @figure("sync.mbarrier_expect")
 def _expect(found: Calibration) -> Finding | None:
-    return _only(found, "arrivals with expected bytes, one after the other", "mbarrier.issue", op="expect", warps=1)
+    return _only(
+        found,
+        "clock reads around an arrival with expected bytes, before a copy",
+        "tma.expect",
+        _clock_read(found),
+        rows=128,
+        boxes=1,
+        **{"from": "L2"},
+    )
 
 
 @figure("sync.mbarrier_try_wait")
@@ -374,10 +420,12 @@ def _copy_rate(found: Calibration) -> Finding | None:
     )
 
 
-@figure("tma.store_bytes_per_cycle")
-def _store_rate(found: Calibration) -> Finding | None:
-    law = _stores(found)
-    return None if law is None else Finding(law[1], "stores of 1 to 32 KiB, until the source may be written", law[2])
+def _by_rows(points: list[Measurement]) -> tuple[float, float, tuple[Measurement, ...]] | None:
+    """(cycles without any bytes, bytes per further cycle) of boxes of 64 columns of fp16."""
+    if len(points) < 2:
+        return None
+    base, per = slope([128 * int(each.at["rows"]) for each in points], [each.median for each in points])
+    return (base, 1 / per, tuple(points)) if per > 0 else None
 
 
 def _copy_latency(source: str) -> Rule:
@@ -426,12 +474,27 @@ def _store_latency(found: Calibration) -> Finding | None:
     )
 
 
-def _stores(found: Calibration) -> tuple[float, float, tuple[Measurement, ...]] | None:
-    points = [each for each in found.law("tma.store_read") if each.at["kind"] == "store" and each.at["boxes"] == 1]
-    if len(points) < 2:
+@figure("tma.store_bytes_per_cycle")
+def _store_rate(found: Calibration) -> Finding | None:
+    """What L2 takes from all SMs at once; one alone gives away 32 bytes a cycle."""
+    all_at_once = found.find("tma.store_rate", rows=128, depth=2, sms="all", tiles="own")
+    alone = found.find("tma.store_rate", rows=128, depth=2, sms="one", tiles="own")
+    measured, sustained = found.find("clock.mhz"), found.sustained_mhz
+    if all_at_once is None or alone is None or measured is None or not sustained:
         return None
-    base, per = slope([128 * int(each.at["rows"]) for each in points], [each.median for each in points])
-    return base - _clock_read(found), 1 / per, tuple(points)
+    return Finding(
+        min(alone.median, all_at_once.median * measured.median / sustained),
+        f"all SMs store to L2, {all_at_once.median:.3g} at {measured.median:.0f} MHz, in cycles at {sustained:.0f} MHz",
+        (all_at_once,),
+    )
+
+
+def _stores(found: Calibration) -> tuple[float, float, tuple[Measurement, ...]] | None:
+    """From before the issue of one box until its source may be written."""
+    law = _by_rows(
+        [each for each in found.law("tma.store_read") if each.at["kind"] == "store" and each.at["boxes"] == 1]
+    )
+    return None if law is None else (law[0] - _clock_read(found), *law[1:])
 
 
 # ---------------------------------------------------------------------- memory
@@ -583,8 +646,8 @@ for _name, _op, _how in (
     ("fp64", "fma.f64", "multiply-adds, 8 warps"),
     ("int32", "mad.s32", "multiply-adds, 8 warps; logic has the same rate"),
     ("mufu", "ex2.f32", "ex2, 8 warps; the other functions have the same rate"),
+    ("minmax", "max.f32", "FMNMX, 8 warps"),
     ("convert", "f32_to_f16x2", "f32 to packed f16, 8 warps; bf16 has the same rate"),
-    ("logic", "max.f32", "minima and maxima, 8 warps; logic, shifts and choices have the same rate"),
     ("shuffle", "shuffle", "shuffles, 8 warps"),
 ):
     figure(f"alu.{_name}")(_alu_rate(_op, _how))
@@ -618,8 +681,21 @@ def _beside(other: str) -> Rule:
 
 
 figure("alu.fp32_beside_products")(_beside("fma.f32"))
-figure("alu.logic_beside_products")(_beside("max.f32"))
+figure("alu.compare_beside_products")(_beside("max.f32"))
 figure("alu.mufu_beside_products")(_beside("ex2.f32"))
+
+
+@figure("alu.compare")
+def _compare(found: Calibration) -> Finding | None:
+    each = found.find("alu.rate", op="select.f32", warps=16)
+    if each is None:
+        return None
+    return Finding(2 * each.median, "a comparison and a selection that needs it, 16 warps", (each,))
+
+
+@figure("alu.predicate")
+def _predicate(found: Calibration) -> Finding | None:
+    return _only(found, "a comparison combined with a predicate, 8 warps", "alu.rate", op="compare.f32", warps=8)
 
 
 @figure("alu.latency_cycles")
@@ -676,11 +752,12 @@ def _turnover(found: Calibration) -> Finding | None:
 @figure("launch.warp_specialize_cycles")
 def _partitions(found: Calibration) -> Finding | None:
     start = found.find("launch.partitions", what="start")
+    read = found.find("named_barrier.single", op="read of shared memory", threads=128)
     registers = found.find("launch.setmaxnreg", what="take")
-    if start is None or registers is None:
+    if start is None or registers is None or read is None:
         return None
     return Finding(
-        start.median + registers.median - 2 * _clock_read(found),
+        start.median - read.median + registers.median - _clock_read(found),
         "two meetings of 384 threads with captured values in shared memory, and setmaxnreg",
         (start, registers),
     )

@@ -167,7 +167,7 @@ def copier(copies: int, depth: int) -> Kernel:
         ]
     lines += ["    cp.async.commit_group;", f"    cp.async.wait_group {depth - 1};"]
     whole = repeated("\n".join(lines)) + "\n    cp.async.wait_group 0;"
-    return kernel(f"copier_{copies}_{depth}", timed(whole, before=before), threads=512, shared=copies * 16 * 512)
+    return kernel(f"copier_{copies}_{depth}", timed(whole, before=before), threads=512, shared=200 << 10)
 
 
 @benchmark("global.rate_one")

@@ -25,9 +25,9 @@ def _products(n: int, count: int, registers: bool) -> str:
     return repeated("\n".join(body), f"turns{count}") + "\n    wgmma.wait_group.sync.aligned 0;"
 
 
-def _arithmetic(name: str, steps: int) -> str:
+def _arithmetic(name: str, steps: int, chains: int = 8) -> str:
     each = instruction_of(name)
-    return "\n".join(code(each, 8, number % 8) for number in range(steps))
+    return "\n".join(code(each, chains, number % chains) for number in range(steps))
 
 
 def _accesses(text: str, steps: int) -> str:
@@ -36,10 +36,17 @@ def _accesses(text: str, steps: int) -> str:
 
 OTHERS: dict[str, tuple[str, int]] = {
     "fma.f32": (_arithmetic("fma.f32", 256), 256),
+    "fma.f32, 2 chains": (_arithmetic("fma.f32", 128, 2), 128),
+    "fma.f32, 1 chain": (_arithmetic("fma.f32", 64, 1), 64),
+    "add.f32": (_arithmetic("add.f32", 256), 256),
+    "mul.f32": (_arithmetic("mul.f32", 256), 256),
+    "fma.f16x2": (_arithmetic("fma.f16x2", 256), 256),
     "add.s32": (_arithmetic("add.s32", 256), 256),
-    "ex2.f32": (_arithmetic("ex2.f32", 64), 64),
-    "max.f32": (_arithmetic("max.f32", 128), 256),
+    "lop3": (_arithmetic("lop3", 128), 128),
+    "max.f32": (_arithmetic("max.f32", 64), 128),
+    "select.f32": (_arithmetic("select.f32", 64), 128),
     "f32_to_f16x2": (_arithmetic("f32_to_f16x2", 128), 128),
+    "ex2.f32": (_arithmetic("ex2.f32", 64), 64),
     "shuffle": (_arithmetic("shuffle", 64), 64),
     "st.shared.v4": (_accesses("st.volatile.shared.v4.b32 [far+{offset}], {{x, y, x, y}};", 32), 32),
     "stmatrix.x4": (_accesses("stmatrix.sync.aligned.m8n8.x4.shared.b16 [far+{offset}], {{x, y, x, y}};", 32), 32),
@@ -82,8 +89,8 @@ DONE:""",
     )
 
 
-def _turn(machine: Machine, made: Kernel, group: int, rough: tuple[float, float]) -> list[float]:
-    """Cycles of a turn of one warp group, while the other does not end before it."""
+def _turn(machine: Machine, made: Kernel, group: int, rough: tuple[float, float], *, products: int = 0) -> list[float]:
+    """Cycles of a turn of one warp group, while the other does not end before it; or has `products` turns."""
     found: list[float] = []
     low, high = 16, 80
     other = 1 - group
@@ -92,7 +99,7 @@ def _turn(machine: Machine, made: Kernel, group: int, rough: tuple[float, float]
         both: list[int] = []
         for turns in (low, high):
             more = int(turns * factor * 3) + 64
-            counts = (turns, more) if group == 0 else (more, turns)
+            counts = (turns, more) if group == 0 else (products or more, turns)
             words = machine.run(made, 16, n=counts[0], a=counts[1], threads=256)
             first = 8 * group
             both.append(max(words[first + 1 : first + 8 : 2]) - min(words[first : first + 8 : 2]))
@@ -102,11 +109,13 @@ def _turn(machine: Machine, made: Kernel, group: int, rough: tuple[float, float]
 
 @benchmark("overlap.products")
 def products(machine: Machine) -> Iterator[Measurement]:
-    """Cycles of a product and of another warp group's instruction (of its four warps, once each), beside each other."""
+    """Cycles of a product, and of what each warp of another warp group does, alone and beside each other."""
+    for other, (_, count) in OTHERS.items():
+        made = beside(256, False, other)
+        alone = _turn(machine, made, 1, (1.0, 600.0), products=1)
+        yield measured("overlap.alone", [turn / count for turn in alone], other=other)
     for n, registers in ((256, False), (128, False), (64, False), (128, True)):
         for other, (_, count) in OTHERS.items():
-            if registers and other not in ("fma.f32", "ex2.f32"):
-                continue
             made = beside(n, registers, other)
             at: dict[str, int | str] = {"n": n, "a": "registers" if registers else "shared", "other": other}
             rough = (2.0 * n, 600.0)

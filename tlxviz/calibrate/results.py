@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -47,6 +48,8 @@ class Calibration:
     measurements: list[Measurement] = field(default_factory=list[Measurement])
     failures: dict[str, str] = field(default_factory=dict[str, str])
     """Benchmark to what went wrong."""
+    sustained_mhz: float = 0.0
+    """The SM clock at which the data file turns cycles into time; 0 where that is not known."""
 
     def law(self, law: str) -> list[Measurement]:
         """All points of a law."""
@@ -58,6 +61,13 @@ class Calibration:
             if each.at == at:
                 return each
         return None
+
+    def to_text(self) -> str:
+        """`to_json` as text, a line for each measurement."""
+        data = self.to_json()
+        points = ",\n".join("  " + json.dumps(each) for each in data.pop("measurements"))
+        rest = ",\n".join(f' "{key}": {json.dumps(value)}' for key, value in data.items())
+        return f'{{\n{rest},\n "measurements": [\n{points}\n ]\n}}\n'
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -16,7 +16,7 @@ from tlxviz.calibrate.results import Calibration, from_json
 PATIENCE = 120.0
 """Seconds without a word after which a benchmark counts as hanging."""
 
-_PROGRAM = """
+PROGRAM = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from tlxviz.calibrate.worker import work
@@ -25,9 +25,16 @@ sys.exit(work(sys.argv[2:]))
 
 
 def calibrate(
-    names: Sequence[str], told: Callable[[str], None], kept: Callable[[Calibration], None], patience: float = PATIENCE
+    names: Sequence[str],
+    told: Callable[[str], None],
+    kept: Callable[[Calibration], None],
+    *,
+    patience: float = PATIENCE,
+    program: str = PROGRAM,
 ) -> Calibration:
     """Runs the benchmarks `names`; `told` gets a line for each, `kept` all that is known after each.
+
+    `program` is what measures; it is given `sys.path` and the names.
 
     Raises:
         NoGpu: there is nothing to measure.
@@ -35,7 +42,7 @@ def calibrate(
     found = Calibration()
     left = list(names)
     while left:
-        left = _run(left, found, told, kept, patience)
+        left = _run(left, found, told, kept, patience, program)
     return found
 
 
@@ -45,11 +52,12 @@ def _run(
     told: Callable[[str], None],
     kept: Callable[[Calibration], None],
     patience: float,
+    program: str,
 ) -> list[str]:
     """Runs benchmarks in one process. Returns those that are left when it has ended."""
     left = list(names)
     worker = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, json.dumps(sys.path), *names],
+        [sys.executable, "-c", program, json.dumps(sys.path), *names],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

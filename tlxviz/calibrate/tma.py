@@ -280,7 +280,7 @@ def rate_shared(machine: Machine) -> Iterator[Measurement]:
             turns=(96, 352),
             grid=machine.sms,
             a=128 | sharing << 32,
-            b=31,
+            b=15,
             tensor_map=matrix(machine, 128),
             repeats=5,
         )

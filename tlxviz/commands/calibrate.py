@@ -98,7 +98,7 @@ class Target:
             self._output = Path(self._default(found))
             self._check(self._output)
         if self._measurements is not None:
-            _write(self._measurements, json.dumps(found.to_json(), indent=1) + "\n")
+            _write(self._measurements, found.to_text())
 
     def finish(self, found: Calibration) -> Written:
         """Write both files."""
@@ -107,9 +107,11 @@ class Target:
 
         self.keep(found)
         assert self._output is not None
-        made = figures(found)
         cuda_name, capability = _device(found)
-        text = written(base_of(cuda_name, capability), self._output.stem, cuda_name, capability, made)
+        base = base_of(cuda_name, capability)
+        found.sustained_mhz = base.sustained_mhz
+        made = figures(found)
+        text = written(base, self._output.stem, cuda_name, capability, made)
         _write(self._output, text)
         return Written(str(self._output), len(made))
 

@@ -85,7 +85,7 @@ def _numbers(text: str) -> tuple[int, ...] | None:
 
 
 def simulated_device(choice: str, known: Sequence[str]) -> str:
-    """Name of the device to simulate for a `--device` choice."""
+    """Name or data file of the device to simulate for a `--device` choice."""
     if choice == "auto":
         return DEFAULT_DEVICE
     if choice == "cuda":
@@ -94,7 +94,7 @@ def simulated_device(choice: str, known: Sequence[str]) -> str:
             f"Simulate one: --device {' or '.join(f'sim:{name}' for name in known)}."
         )
     kind, _, name = choice.partition(":")
-    if kind != "sim" or name not in known:
+    if kind != "sim" or (name not in known and not name.endswith(".toml")):
         raise UsageError(
             f"there is no device {choice!r}. Devices: {', '.join(['auto', *(f'sim:{name}' for name in known)])}."
         )

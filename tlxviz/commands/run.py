@@ -41,7 +41,11 @@ class RunCommand:
             f"{parser.prog} [options] script.py [args ...]\n       {parser.prog} [options] -m module [args ...]"
         )
         add = parser.add_argument
-        add("--device", default="auto", help="auto (the default: sim:h200), sim:h100, sim:h200, cuda")
+        add(
+            "--device",
+            default="auto",
+            help="auto (the default: sim:h200), sim:h100, sim:h200, sim:FILE.toml (of calibrate), cuda",
+        )
         add(
             "-o",
             "--output",

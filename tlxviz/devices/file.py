@@ -42,9 +42,7 @@ UNITS: dict[str, str] = {
     "clock.boost_mhz": "MHz",
     "clock.sustained_mhz": "MHz",
     **{f"tensor_core.{name}": "FLOP/cycle/SM" for name in ("fp64", "tf32", "fp16", "bf16", "fp8", "int8")},
-    "tensor_core.min_n": "columns",
     "tensor_core.mma_sync_fraction": "fraction",
-    "tensor_core.columns_per_cycle": "columns/cycle",
     "tensor_core.queue": "instructions",
     "tma.bytes_per_cycle": "bytes/cycle",
     "tma.store_bytes_per_cycle": "bytes/cycle",
@@ -65,9 +63,9 @@ UNITS: dict[str, str] = {
     "alu.schedulers": "schedulers",
     **{
         f"alu.{name}": "results/cycle/SM"
-        for name in ("fp32", "fp16", "fp64", "int32", "mufu", "convert", "logic", "shuffle")
+        for name in ("fp32", "fp16", "fp64", "int32", "mufu", "convert", "minmax", "compare", "predicate", "shuffle")
     },
-    **{f"alu.{name}_beside_products": "results/cycle/SM" for name in ("fp32", "logic", "mufu")},
+    **{f"alu.{name}_beside_products": "results/cycle/SM" for name in ("fp32", "compare", "mufu")},
     "alu.serial_fraction": "fraction",
     "launch.kernel_ns": "ns",
 }
@@ -78,14 +76,25 @@ class DeviceFileError(TlxvizError):
     """A data file of `tlxviz/devices` is wrong."""
 
 
+SUFFIX = ".toml"
+
+
 def known_devices() -> list[str]:
-    """Names that `load_device` takes, sorted."""
+    """Names that `load_device` takes, sorted; it takes the path of a data file as well."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
-@cache
 def load_device(name: str) -> Device:
-    """The GPU of that name (`h200`). Raises UsageError, naming the known ones, for any other."""
+    """The GPU of that name (`h200`), or of that data file (`mine.toml`). Raises UsageError for any other."""
+    if name.endswith(SUFFIX):
+        if not Path(name).is_file():
+            raise UsageError(f"there is no data file {name}.")
+        return read_device(Path(name))
+    return _shipped(name)
+
+
+@cache
+def _shipped(name: str) -> Device:
     known = known_devices()
     if name not in known:
         raise UsageError(f"there is no device {name!r} to simulate. Known devices: {', '.join(known)}.")

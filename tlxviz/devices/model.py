@@ -50,21 +50,24 @@ class TensorCore:
     fp8: float
     int8: float
     issue_cycles: float
-    """From one wgmma to the next in the issuing warp group."""
+    """Fence, first wgmma and commit of a product in the issuing warp group."""
     completion_cycles: float
     """From the end of the tensor core's work to the moment a wait sees it."""
     wait_cycles: float
     """A wait that finds its group complete."""
-    min_n: int
-    """Instruction N below which an instruction takes as long as at this N."""
     mma_sync_fraction: float
     """Share of the dense rate that `mma.sync` (warp-level MMA) reaches."""
-    columns_per_cycle: float = 9.0
-    """A warp group issues the next wgmma after one cycle for so many columns of the last one."""
     register_cycles: float = 16.0
     """What a wgmma takes longer whose A is in registers."""
     queue: int = 8
     """wgmma instructions that can be under way; issuing another one waits."""
+    issue_cycles_per_column: float = 0.0
+    """Issuing each further wgmma, per column of the instruction."""
+    narrow_cycles: float = 0.0
+    """A wgmma with both operands in shared memory takes at least narrow_cycles + narrow_cycles_per_column * N."""
+    narrow_cycles_per_column: float = 0.0
+    narrow_register_cycles: float = 0.0
+    """A wgmma with A in registers takes at least so long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,15 +178,19 @@ class Alu:
     mufu_latency_cycles: float
     shuffle_cycles: float
     """Latency of one shuffle step of a reduction."""
-    logic: float = 64.0
-    """Comparisons, minima and maxima, choices, bitwise logic, shifts."""
     shuffle: float = 32.0
     serial_fraction: float = 0.47
     """Of what one warp's instructions take in other pipes than the busiest, the share that adds to its time."""
     fp32_beside_products: float = 82.5
     """While the tensor cores are busy; likewise the following."""
-    logic_beside_products: float = 31.5
+    compare_beside_products: float = 31.5
     mufu_beside_products: float = 11.8
+    minmax: float = 64.0
+    """Smaller or larger of two, FP32; twice as many of packed halves."""
+    compare: float = 64.0
+    """Comparisons and selections; bitwise logic and shifts have the same rate and share the pipe."""
+    predicate: float = 37.3
+    """Comparisons that are combined with a condition, as in masks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

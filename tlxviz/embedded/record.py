@@ -87,7 +87,8 @@ def record(
         launches: Which launches of each kernel, counted from 0 in the block; None for all.
         ctas: Linear numbers of the CTAs on the timeline; by default those that `tlxviz run` shows.
         values: Whether the simulated device computes outputs. Without, they hold what was in memory before.
-        device: The simulated device, "h100" or "h200"; by default that of the machine, or the H200.
+        device: The simulated device, "h100" or "h200", or a data file that `tlxviz calibrate` wrote; by default that of
+            the machine, or the H200.
         force: Overwrite a file that exists.
 
     Raises:
@@ -377,7 +378,7 @@ def _device(name: str | None, gpu: str | None) -> Device:
     known = known_devices()
     if name is not None:
         name = name.removeprefix("sim:")
-        if name not in known:
+        if name not in known and not name.endswith(".toml"):
             raise UsageError(f"there is no device {name!r}. Devices: {', '.join(known)}.")
         return load_device(name)
     if gpu is None:

@@ -97,7 +97,13 @@ def logic(e: Emitter, type_: Type, instructions: float = 1.0) -> None:
         return
     alu = e.unit.device.alu
     slots = _instructions(e, type_, instructions)
-    e.charge(slots=slots, logic=slots * 32 * alu.schedulers / alu.logic)
+    conditions = any(_is_mask(value.type) for value in e.operation.results) if e.operation is not None else False
+    e.charge(slots=slots, logic=slots * 32 * alu.schedulers / (alu.predicate if conditions else alu.compare))
+
+
+def _is_mask(type_: Type) -> bool:
+    element = element_of(type_)
+    return isinstance(element, ScalarType) and element.name == "i1"
 
 
 def rated(e: Emitter, type_: Type, per_cycle: float) -> None:
@@ -171,9 +177,9 @@ def conversion(e: Emitter, op: Operation) -> None:
     alu = e.unit.device.alu
     before, after = element_of(op.operands[0].type), element_of(type_)
     narrows = isinstance(before, ScalarType) and isinstance(after, ScalarType) and after.bits < before.bits
-    rate = alu.convert if narrows else alu.logic
+    rate = alu.convert if narrows else alu.compare
     cycles = elements_per_thread(e, type_) * e.threads / (rate * min(1.0, e.warps / alu.schedulers))
-    e.charge(slots=cycles * alu.logic / (32 * alu.schedulers), logic=cycles)
+    e.charge(slots=cycles * alu.compare / (32 * alu.schedulers), logic=cycles)
 
 
 def special(e: Emitter, type_: Type, uses: float = 1.0) -> None:

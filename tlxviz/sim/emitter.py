@@ -351,7 +351,7 @@ class Emitter:
         share = min(1.0, self.warps / alu.schedulers)
         slower = (
             alu.fp32 / alu.fp32_beside_products,
-            alu.logic / alu.logic_beside_products,
+            alu.compare / alu.compare_beside_products,
             alu.mufu / alu.mufu_beside_products,
             memory.shared_bytes_per_cycle / memory.shared_beside_products,
         )

@@ -90,7 +90,7 @@ class EventLoop:
                             return True
                     else:
                         if resume is not None:
-                            cycle, _, target, argument = heappushpop(heap, (resume, next(sequence), target, None))
+                            cycle, _, target, argument = heappushpop(heap, (resume, -next(sequence), target, None))
                             continue
                 else:
                     target(cycle, argument)

@@ -112,7 +112,7 @@ def test_tma(rows: int):
     transfer = math.ceil(size / TMA.bytes_per_cycle)
     assert lengths(spans(run, "expect")) == [SYNC.mbarrier_expect]
     issued = spans(run, "tma_load")
-    assert lengths(issued) == [TMA.issue_cycles] * 2
+    assert lengths(issued) == [BLOCK_BARRIER + TMA.issue_cycles] * 2
     first, second = spans(run, "tma_load", TrackKind.TMA)
     assert first == (issued[0][1], issued[0][1] + transfer + TMA.l2_latency_cycles)
     start = max(issued[1][1], first[0] + transfer)
@@ -188,7 +188,9 @@ def test_tensor_core(m: int, n: int, k: int, dtype: str, rate: float):
     run = run_kernel(multiplied, (1,), torch.zeros(m, n), M=m, N=n, K=k, DTYPE=getattr(tl, dtype))
     work = math.ceil(2 * m * n * k / rate)
     issued = spans(run, "mma")
-    assert lengths(issued) == [CORE.issue_cycles] * 2
+    size = {"float16": 2, "bfloat16": 2, "float8e5": 1, "float32": 4}[dtype]
+    further = m // 64 * (k * size // 32) - 1
+    assert lengths(issued) == [round(CORE.issue_cycles + further * n * CORE.issue_cycles_per_column)] * 2
     first, second = spans(run, "mma", TrackKind.TENSOR_CORE)
     assert first == (issued[0][1], issued[0][1] + work)
     assert second == (max(issued[1][1], first[1]), max(issued[1][1], first[1]) + work)
@@ -197,13 +199,12 @@ def test_tensor_core(m: int, n: int, k: int, dtype: str, rate: float):
     assert run.trace.statistics["tensor_core_busy_cycles"] == 2 * work
 
 
-def test_narrow_instructions_leave_the_tensor_core_idle():
-    def busy(n: int) -> int:
-        run = run_kernel(multiplied, (1,), torch.zeros(64, n), M=64, N=n, K=64, DTYPE=tl.float16)
-        return run.trace.statistics["tensor_core_busy_cycles"]
-
-    assert CORE.min_n == 64
-    assert busy(32) == busy(64) == busy(128) // 2
+@pytest.mark.parametrize("n", [32, 64, 128])
+def test_narrow_instructions_leave_the_tensor_core_idle(n: int):
+    """Four m64nNk16, twice, with both operands in shared memory: an H200 takes 16 + N/4 cycles for each, or N/2."""
+    run = run_kernel(multiplied, (1,), torch.zeros(64, n), M=64, N=n, K=64, DTYPE=tl.float16)
+    each = max(n / 2, CORE.narrow_cycles + CORE.narrow_cycles_per_column * n)
+    assert run.trace.statistics["tensor_core_busy_cycles"] == 8 * each
 
 
 @triton.jit

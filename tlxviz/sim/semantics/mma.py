@@ -23,15 +23,34 @@ def flop(op: Operation) -> int:
     return 2 * type_.size * a.shape[-1]
 
 
-def mma_cycles(e: Emitter, op: Operation) -> tuple[int, int]:
-    """Cycles that an MMA keeps the SM's tensor cores busy, and its FLOP."""
+K_BYTES = 32
+"""Bytes of a row of A that one wgmma multiplies, whatever the type."""
+
+
+def product_cycles(e: Emitter, op: Operation) -> tuple[int, int, int]:
+    """Cycles that the wgmmas of a product keep the SM's tensor cores busy; how many there are; their columns."""
     core = e.unit.device.tensor_core
-    type_ = op.result.type
+    type_, first = op.result.type, op.groups["a"][0].type
     assert isinstance(type_, TensorType)
-    work = flop(op)
-    rate = tensor_rate(e, op)
-    columns = type_.shape[-1]
-    return max(1, math.ceil(work / rate * max(1.0, core.min_n / columns))), work
+    assert isinstance(first, (TensorType, MemDescType))
+    *batch, rows, width = type_.shape
+    columns = _instruction_columns(type_)
+    depth = max(1, first.shape[-1] * bytes_of(element_of(first)) // K_BYTES)
+    count = math.prod(batch) * max(1, rows // 64) * max(1, width // columns) * depth
+    if isinstance(first, MemDescType):
+        least = core.narrow_cycles + core.narrow_cycles_per_column * columns
+    else:
+        least = core.narrow_register_cycles
+    each = max(flop(op) / tensor_rate(e, op) / count, least)
+    return max(1, math.ceil(count * each)), count, columns
+
+
+def _instruction_columns(type_: TensorType) -> int:
+    """N of the instructions: what the layout says, or as much as one can have."""
+    encoding = type_.encoding
+    shape = encoding.parameters.get("instrShape") if encoding is not None else None
+    widest = min(256, type_.shape[-1])
+    return min(widest, shape[1]) if isinstance(shape, (list, tuple)) and len(shape) > 1 else widest
 
 
 def tensor_rate(e: Emitter, op: Operation) -> float:
@@ -120,9 +139,8 @@ def _fma(e: Emitter, op: Operation) -> None:
 
 
 def _mma_sync(e: Emitter, op: Operation) -> None:
-    core = e.unit.device.tensor_core
-    cycles, work = mma_cycles(e, op)
-    duration = math.ceil(cycles / core.mma_sync_fraction)
+    work = flop(op)
+    duration = max(1, math.ceil(work / tensor_rate(e, op) / e.unit.device.tensor_core.mma_sync_fraction))
     e.settle_loads()
     e.flush()
     begin = e.mark()
@@ -136,19 +154,6 @@ def _mma_sync(e: Emitter, op: Operation) -> None:
     e.record(begin=x, end="t", cause=row, engine=TENSOR_CORE)
 
 
-def _instructions(op: Operation, groups: int) -> tuple[int, int]:
-    """wgmma instructions of so many warp groups, 64 rows and 32 bytes of K each; and their columns."""
-    type_ = op.result.type
-    a = op.groups["a"][0].type
-    assert isinstance(type_, TensorType)
-    assert isinstance(a, (TensorType, MemDescType))
-    shape = type_.encoding.parameters.get("instrShape") if type_.encoding is not None else None
-    columns = int(shape[1]) if isinstance(shape, list) and len(shape) > 1 else min(256, type_.shape[-1])
-    tiles = max(1, type_.shape[0] // 64) * max(1, type_.shape[-1] // columns)
-    steps = max(1, a.shape[-1] * bytes_of(element_of(a)) // 32)
-    return max(groups, tiles * steps), columns
-
-
 _ADDRESS_INSTRUCTIONS = 4
 """For the descriptors of a wgmma's operands; they are scalars' work, and two of them depend on each other."""
 
@@ -157,21 +162,21 @@ _ADDRESS_INSTRUCTIONS = 4
 def warp_group_dot(e: Emitter, op: Operation) -> None:
     core = e.unit.device.tensor_core
     result = op.result
-    duration, work = mma_cycles(e, op)
-    groups = max(1, e.warps // 4)
-    count, columns = _instructions(op, groups)
+    duration, count, columns = product_cycles(e, op)
+    work = flop(op)
+    own = count / max(1, e.warps // 4)
     first = op.groups["a"][0]
     e.settle_loads()
     e.flush()
     begin = e.mark()
-    e.charge(slots=_ADDRESS_INSTRUCTIONS * count / groups * max(1.0, e.warps / e.unit.device.alu.schedulers))
+    e.charge(slots=_ADDRESS_INSTRUCTIONS * own * max(1.0, e.warps / e.unit.device.alu.schedulers))
     e.charge(latency=core.issue_cycles)
     if not isinstance(first.type, MemDescType):
         e.charge(latency=core.register_cycles)
     e.order()
     row = e.row()
     slot = f"{e.scalar(first)}.slot" if isinstance(first.type, MemDescType) else "-1"
-    took = round((count / groups - 1) * columns / core.columns_per_cycle)
+    took = round(max(0.0, own - 1) * columns * core.issue_cycles_per_column)
     e.line(f"t = sm.issue(t, {took}, {count}, {duration})")
     x = e.let(f"sm.tensor_free - {duration}", "x")
     e.record(begin=begin, slot=slot)
