@@ -576,6 +576,16 @@ def _l2_stores(found: Calibration) -> Finding | None:
     return Finding(each.median * sms.value, "all SMs write 16 bytes a thread, each to its own 128 KiB", (each,))
 
 
+@figure("memory.l2_load_bytes_per_cycle")
+def _l2_loads(found: Calibration) -> Finding | None:
+    """With as many threads as two CTAs of eight warps have."""
+    each = found.find("global.rate", op="cp.async", loads=8, depth=4, threads=512, sms="all", source="L2")
+    sms = _sms(found)
+    if each is None or sms is None:
+        return None
+    return Finding(each.median * sms.value, "cp.async of all SMs, 512 threads, four groups under way", (each,))
+
+
 @figure("memory.shared_beside_products")
 def _shared_beside(found: Calibration) -> Finding | None:
     each = found.find("overlap.other", n=128, a="shared", other="st.shared.v4")
@@ -691,11 +701,6 @@ def _compare(found: Calibration) -> Finding | None:
     if each is None:
         return None
     return Finding(2 * each.median, "a comparison and a selection that needs it, 16 warps", (each,))
-
-
-@figure("alu.predicate")
-def _predicate(found: Calibration) -> Finding | None:
-    return _only(found, "a comparison combined with a predicate, 8 warps", "alu.rate", op="compare.f32", warps=8)
 
 
 @figure("alu.latency_cycles")

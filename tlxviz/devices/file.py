@@ -51,6 +51,7 @@ UNITS: dict[str, str] = {
     "memory.l2_bytes": "bytes",
     "memory.l2_resident_bytes": "bytes",
     "memory.l2_distinct_bytes_per_cycle": "bytes/cycle",
+    "memory.l2_load_bytes_per_cycle": "bytes/cycle",
     "memory.l2_store_bytes_per_cycle": "bytes/cycle",
     "memory.store_bytes_per_cycle": "bytes/cycle",
     "memory.shared_beside_products": "bytes/cycle",
@@ -63,7 +64,7 @@ UNITS: dict[str, str] = {
     "alu.schedulers": "schedulers",
     **{
         f"alu.{name}": "results/cycle/SM"
-        for name in ("fp32", "fp16", "fp64", "int32", "mufu", "convert", "minmax", "compare", "predicate", "shuffle")
+        for name in ("fp32", "fp16", "fp64", "int32", "mufu", "convert", "minmax", "compare", "shuffle")
     },
     **{f"alu.{name}_beside_products": "results/cycle/SM" for name in ("fp32", "compare", "mufu")},
     "alu.serial_fraction": "fraction",

@@ -92,7 +92,7 @@ class Memory:
     """Attainable."""
     l2_bytes: int
     l2_bytes_per_cycle: float
-    """Whole chip, of bytes that several SMs want at about the same time."""
+    """Whole chip, by TMA, of bytes that several SMs want at about the same time."""
     l1_latency_cycles: float
     l2_latency_cycles: float
     dram_latency_cycles: float
@@ -109,6 +109,8 @@ class Memory:
     """Bytes that stay in L2 while all SMs read them over and over."""
     l2_distinct_bytes_per_cycle: float = 4500.0
     """Whole chip, of bytes that one SM alone wants."""
+    l2_load_bytes_per_cycle: float = 5531.0
+    """Whole chip, by plain loads and asynchronous copies of bytes that several SMs want."""
     l2_store_bytes_per_cycle: float = 2640.0
     """Whole chip, of plain stores."""
     store_bytes_per_cycle: float = 32.0
@@ -189,8 +191,6 @@ class Alu:
     """Smaller or larger of two, FP32; twice as many of packed halves."""
     compare: float = 64.0
     """Comparisons and selections; bitwise logic and shifts have the same rate and share the pipe."""
-    predicate: float = 37.3
-    """Comparisons that are combined with a condition, as in masks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

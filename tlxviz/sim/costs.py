@@ -97,13 +97,7 @@ def logic(e: Emitter, type_: Type, instructions: float = 1.0) -> None:
         return
     alu = e.unit.device.alu
     slots = _instructions(e, type_, instructions)
-    conditions = any(_is_mask(value.type) for value in e.operation.results) if e.operation is not None else False
-    e.charge(slots=slots, logic=slots * 32 * alu.schedulers / (alu.predicate if conditions else alu.compare))
-
-
-def _is_mask(type_: Type) -> bool:
-    element = element_of(type_)
-    return isinstance(element, ScalarType) and element.name == "i1"
+    e.charge(slots=slots, logic=slots * 32 * alu.schedulers / alu.compare)
 
 
 def rated(e: Emitter, type_: Type, per_cycle: float) -> None:

@@ -33,7 +33,7 @@ def async_copy(e: Emitter, op: Operation) -> None:
     begin = e.mark()
     e.order()
     view = e.scalar(target)
-    rate = "own" if op in own_loads(e.unit.program) else "load"
+    rate = "own_load" if op in own_loads(e.unit.program) else "load"
     ready = e.let(f"sm.load(t, int({size} * sm.reach.{rate}), sm.reach.copy_latency, {size})", "r")
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")

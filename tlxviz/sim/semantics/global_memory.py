@@ -24,7 +24,7 @@ def load(e: Emitter, op: Operation) -> None:
         e.poll()
     ready = e.fresh("r")
     if e.timed:
-        rate = "own" if op in own_loads(e.unit.program) else "load"
+        rate = "own_load" if op in own_loads(e.unit.program) else "load"
         e.line(f"{ready} = sm.load(t, int({size} * sm.reach.{rate}), sm.reach.load_latency, {size})")
         e.pending[op.result] = ready
     if skip(e, op):

@@ -62,7 +62,7 @@ def descriptor_load(e: Emitter, op: Operation) -> None:
     size = bytes_of(op.result.type)
     e.order()
     if e.timed:
-        rate = "own" if op in own_loads(e.unit.program) else "tma"
+        rate = "own_tma" if op in own_loads(e.unit.program) else "tma"
         latency = f"{round(tma.issue_cycles)} + sm.reach.tma_latency"
         e.line(f"t = sm.load(t, int({size} * sm.reach.{rate}), {latency}, {size})")
     if skip(e, op):

@@ -89,7 +89,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
         e.line(f"multicast({load}, cta, {mask}, t, {b}, {row}, ({outer}, {inner}), {source})")
         close_guard(e, guarded)
         return
-    rate = "own" if op in own_loads(e.unit.program) else "tma"
+    rate = "own_tma" if op in own_loads(e.unit.program) else "tma"
     name = descriptor_name(e.unit.program, op)
     if name:
         e.line(f"if {name!r} not in sm.maps: sm.read_map(t, {name!r})")
