@@ -39,12 +39,18 @@ import sys
 sys.path.insert(0, {benchmarks!r})
 import torch, small_kernels
 """
-VECTORS = SMALL + """
+VECTORS = (
+    SMALL
+    + """
 small_kernels.vector_add(*(torch.empty({n}, device="cuda") for _ in range(2)))
 """
-SOFTMAX = SMALL + """
+)
+SOFTMAX = (
+    SMALL
+    + """
 small_kernels.row_softmax(torch.empty({rows}, {columns}, dtype=torch.{dtype}, device="cuda"))
 """
+)
 
 
 def script_of(entry: dict[str, Any]) -> str:

@@ -270,7 +270,9 @@ def _queue(found: Calibration) -> Finding | None:
     if interval is None or issue is None or done is None:
         return None
     left = (done.median - issue.high) / interval.median
-    return Finding(left, f"two warp groups issue eight m64n64k16 each: {left:.1f} are left when all are issued", (done,))
+    return Finding(
+        left, f"two warp groups issue eight m64n64k16 each: {left:.1f} are left when all are issued", (done,)
+    )
 
 
 # ---------------------------------------------------------------------- barriers

@@ -14,7 +14,11 @@ def elements_per_thread(e: Emitter, type_: Type) -> float:
     if not isinstance(type_, TensorType):
         return 1.0
     encoding = type_.encoding
-    if encoding is not None and encoding.name == "blocked" and len(encoding.parameters["warpsPerCTA"]) == len(type_.shape):
+    if (
+        encoding is not None
+        and encoding.name == "blocked"
+        and len(encoding.parameters["warpsPerCTA"]) == len(type_.shape)
+    ):
         spread = zip(encoding.parameters["threadsPerWarp"], encoding.parameters["warpsPerCTA"], strict=True)
         return math.prod(
             max(1.0, size / (lanes * warps)) for size, (lanes, warps) in zip(type_.shape, spread, strict=True)
@@ -130,7 +134,10 @@ def _rate(e: Emitter, element: Type) -> float:
 
 _LOGIC = frozenset(
     f"arith.{name}"
-    for name in "maxsi minsi maxui minui maxnumf minnumf maximumf minimumf select andi ori xori shli".split()
+    for name in (
+        *("maxsi", "minsi", "maxui", "minui", "maxnumf", "minnumf", "maximumf", "minimumf"),
+        *("select", "andi", "ori", "xori", "shli"),
+    )
 )
 
 

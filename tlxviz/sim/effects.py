@@ -74,7 +74,9 @@ def own_loads(program: Program) -> frozenset[Operation]:
         if depth == deepest:
             common |= read[op] or set()
     return frozenset(
-        op for op, depth in depths.items() if depth < deepest and read[op] is not None and not (read[op] or set()) & common
+        op
+        for op, depth in depths.items()
+        if depth < deepest and read[op] is not None and not (read[op] or set()) & common
     )
 
 

@@ -141,9 +141,7 @@ class SimulatedRecorder:
             self._device,
             placement,
             per_sm,
-            reach(
-                self._device, footprint(launch), total, shared=shares(program), multiplies=multiplies(program)
-            ),
+            reach(self._device, footprint(launch), total, shared=shares(program), multiplies=multiplies(program)),
             arguments,
             # a handful of CTAs is recorded and forgotten in less time than a second version is compiled in
             lambda: self._kernel(launch.ttgir, program, traced=bool(tracing) and len(numbers) <= _FEW, values=values),
