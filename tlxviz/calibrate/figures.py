@@ -261,6 +261,18 @@ def _registers(found: Calibration) -> Finding | None:
     return Finding(registers.median - shared.median, "four m64n128k16 with A in registers and without", (registers,))
 
 
+@figure("tensor_core.taken_by_fp32")
+def _taken(found: Calibration) -> Finding | None:
+    product = found.find("overlap.product", n=128, a="shared", other="fma.f32")
+    other = found.find("overlap.other", n=128, a="shared", other="fma.f32")
+    alone = found.find("wgmma.interval", type="f16", a="shared", n=128, groups=1)
+    if product is None or other is None or alone is None:
+        return None
+    taken = (product.median - alone.median) * other.median / product.median
+    how = f"m64n128k16 take {product.median:.0f} cycles beside multiply-adds every {other.median:.2f} cycles"
+    return Finding(taken, f"{how}, {alone.median:.0f} alone", (product,))
+
+
 @figure("tensor_core.queue")
 def _queue(found: Calibration) -> Finding | None:
     """What is left to be done when the second of two warp groups has issued its last of eight."""

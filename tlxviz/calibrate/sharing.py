@@ -106,8 +106,10 @@ def bursts(boxes: int) -> Kernel:
             "    mul.lo.u32 y, y, 128;",
             "    mad.lo.u32 y, who, stride, y;",
             f"    add.u32 to, base, {1024 + number * size};",
-            "    @elected cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
-            "[to], [map, {x, y}], [base];",
+            (
+                "    @elected cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                "[to], [map, {x, y}], [base];"
+            ),
         ]
     body = f"""
     and.b32 parity, turn, 1;

@@ -59,6 +59,8 @@ class TensorCore:
     """Share of the dense rate that `mma.sync` (warp-level MMA) reaches."""
     register_cycles: float = 16.0
     """What a wgmma takes longer whose A is in registers."""
+    taken_by_fp32: float = 0.95
+    """Cycles that one FP32 instruction on every scheduler takes from a product that goes on meanwhile."""
     queue: int = 8
     """wgmma instructions that can be under way; issuing another one waits."""
     issue_cycles_per_column: float = 0.0

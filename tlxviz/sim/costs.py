@@ -10,7 +10,7 @@ from tlxviz.sim.emitter import Emitter
 
 
 def elements_per_thread(e: Emitter, type_: Type) -> float:
-    """Elements of a value that one thread holds; at least one along each axis, since layouts replicate small tensors."""
+    """Elements of a value that one thread holds; at least one along each axis: layouts replicate small tensors."""
     if not isinstance(type_, TensorType):
         return 1.0
     encoding = type_.encoding

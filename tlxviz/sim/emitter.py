@@ -358,8 +358,12 @@ class Emitter:
         alone = [each / pieces for each in (cost.slots, cost.logic, cost.mufu, cost.shared)]
         beside = [each * factor for each, factor in zip(alone, slower, strict=True)]
         drag, drag_beside = (self._drag(*each) for each in (alone, beside))
+        # what the FP32 pipe does; comparisons and the MUFU leave the products alone
+        others = cost.logic * alu.compare + cost.mufu * alu.mufu
+        plain = max(0.0, cost.slots - others / (32 * alu.schedulers))
+        taken = self.unit.device.tensor_core.taken_by_fp32 * share * plain / pieces
         more = (late - each for late, each in zip(beside, alone, strict=True))
-        return (share, max(beside) + drag_beside, drag, drag_beside - drag, *alone, *more)
+        return (taken, share, max(beside) + drag_beside, drag, drag_beside - drag, *alone, *more)
 
     def _drag(self, slots: float, logic: float, mufu: float, shared: float) -> float:
         """What work takes longer than its longest part: a warp issues in order, and the fewer warps a scheduler has,

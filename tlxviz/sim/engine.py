@@ -344,17 +344,30 @@ class Sm:
     def compute(self, cycle: int, work: tuple[float, ...]) -> int:
         """Arithmetic of a warp group; returns when it is done.
 
-        `work`: the share of the schedulers that the group reaches; its cycles while the tensor cores are busy; what it
+        `work`: what it takes from products that go on meanwhile; the share of the schedulers that the group reaches; its cycles while the tensor cores are busy; what it
         takes longer than its longest part, and how much more of that while they are busy; its cycles of the schedulers,
         of the pipe for logic, of the MUFU and of shared memory if it runs alone, and how many more they are while the
         tensor cores are busy.
         """
-        share, longest, drag, drag_more, slots, logic, mufu, shared, slots_more, logic_more, mufu_more, shared_more = (
-            work
-        )
+        (
+            taken,
+            share,
+            longest,
+            drag,
+            drag_more,
+            slots,
+            logic,
+            mufu,
+            shared,
+            slots_more,
+            logic_more,
+            mufu_more,
+            shared_more,
+        ) = work
         busy = self.tensor_free - cycle
         if busy > 0:
             part = 1.0 if busy >= longest else busy / longest
+            self.tensor_free += round(part * taken)
             drag += part * drag_more
             slots += part * slots_more
             logic += part * logic_more
