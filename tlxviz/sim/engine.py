@@ -344,7 +344,7 @@ class Sm:
     def compute(self, cycle: int, work: tuple[float, ...]) -> int:
         """Arithmetic of a warp group; returns when it is done.
 
-        `work`: what it takes from products that go on meanwhile; the share of the schedulers that the group reaches; its
+        `work`: what it takes from products that go on meanwhile; the share of the schedulers that the group has; its
         cycles while the tensor cores are busy; what it takes longer than its longest part, and how much more of that
         while they are busy; its cycles of the schedulers, of the pipe for logic, of the MUFU and of shared memory if it
         runs alone, and how many more they are while the tensor cores are busy.
