@@ -84,7 +84,6 @@ class Dispatcher:
         self._placement = placement
         self._per_sm = per_sm
         self._reach = reach
-        self._queue = device.tensor_core.queue
         self._arguments = arguments
         self._kernels = {False: plain, True: traced}
         self._used: list[CompiledKernel] = []
@@ -115,7 +114,7 @@ class Dispatcher:
         gangs: list[Gang] = []
         for column in sorted({number % len(placement.columns) for number in clusters}):
             own = loop if shared else EventLoop()
-            gangs.append(Gang(own, [Sm(number, own, self._reach, self._queue) for number in placement.columns[column]]))
+            gangs.append(Gang(own, [Sm(number, own, self._reach) for number in placement.columns[column]]))
         outcome.sms = [sm for gang in gangs for sm in gang.sms]
         self._tracing = tracing
         self._shown = gangs[0] if tracing.first_sm else None  # where the first cluster goes

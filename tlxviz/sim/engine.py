@@ -314,10 +314,10 @@ class Sm:
         "maps",
         "mufu_free",
         "multicast_bytes",
-        "queued",
         "reach",
         "shared_free",
         "tensor_busy",
+        "tensor_each",
         "tensor_free",
         "tma_busy",
         "tma_free",
@@ -326,14 +326,14 @@ class Sm:
         "tma_store_free",
     )
 
-    def __init__(self, index: int, loop: EventLoop, reach: Reach, queue: int) -> None:
+    def __init__(self, index: int, loop: EventLoop, reach: Reach) -> None:
         self.index = index
         self.loop = loop
         self.tensor_free = self.tma_free = self.tma_store_free = 0
         self.load_free = 0
         self.compute_free = self.logic_free = self.mufu_free = self.shared_free = 0.0
-        self.queued: deque[int] = deque(maxlen=queue)
-        """Cycles at which the tensor cores have done the latest instructions that were issued to them."""
+        self.tensor_each = 0.0
+        """What the instructions that were issued last take each."""
         self.tensor_busy = self.tma_busy = self.flop = 0
         self.tma_load_bytes = self.tma_store_bytes = self.multicast_bytes = 0
         self.global_load_bytes = self.global_store_bytes = 0
@@ -401,24 +401,20 @@ class Sm:
                 end = start + shared
         return round(end + drag)
 
-    def issue(self, cycle: int, took: int, instructions: int, duration: int) -> int:
-        """Queues `instructions` for the tensor cores, which take `duration` in all; returns when they are issued.
+    def issue(self, cycle: int, took: int, ahead: int, duration: int, each: float) -> int:
+        """Queues products for the tensor cores, which take `duration` in all, `each` an instruction; returns when they
+        are issued.
 
-        Issuing takes `took` cycles, and waits where more would be queued than the tensor cores hold.
+        Issuing takes `took` cycles, and waits where more would be queued than the tensor cores hold: they have to have
+        done all but `-ahead` of the instructions before, or the first `ahead` of these.
         """
-        queued = self.queued
-        begin = self.tensor_free
-        if begin < cycle:
-            begin = cycle
+        free = self.tensor_free
+        begin = cycle if free < cycle else free
         self.tensor_free = begin + duration
+        room = round(begin + ahead * each if ahead > 0 else free + ahead * self.tensor_each)
+        self.tensor_each = each
         end = cycle + took
-        each = duration / instructions
-        limit = queued.maxlen
-        for number in range(1, instructions + 1):
-            if len(queued) == limit and queued[0] > end:
-                end = queued[0]
-            queued.append(round(begin + number * each))
-        return end
+        return end if room < end else room
 
     def read_map(self, cycle: int, name: str) -> None:
         """The TMA engine needs a descriptor: it reads it the first time."""

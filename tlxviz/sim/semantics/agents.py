@@ -21,6 +21,7 @@ def write_agent(e: Emitter, name: str, parameters: Sequence[str], region: Region
         "send = me.send",
         "sm = cta.sm",
         "loop = sm.loop",
+        "reach = sm.reach",
         "heap = loop.heap",
         "seq = loop.sequence",
     ]

@@ -34,7 +34,7 @@ def async_copy(e: Emitter, op: Operation) -> None:
     e.order()
     view = e.scalar(target)
     rate = "own_load" if op in own_loads(e.unit.program) else "load"
-    ready = e.let(f"sm.load(t, int({size} * sm.reach.{rate}), sm.reach.copy_latency, {size})", "r")
+    ready = e.let(f"sm.load(t, int({size} * reach.{rate}), reach.copy_latency, {size})", "r")
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
     e.line(f"if me.group[0] < {ready}: me.group = ({ready}, {row})")
@@ -73,10 +73,10 @@ def bulk_copy(e: Emitter, op: Operation) -> None:
     e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
-    transfer = e.let(f"int({size} * sm.reach.tma)", "x")
+    transfer = e.let(f"int({size} * reach.tma)", "x")
     x = e.queue("tma_free", transfer)
     e.line(f"sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
-    landed = f"{x} + {transfer} + sm.reach.tma_latency"
+    landed = f"{x} + {transfer} + reach.tma_latency"
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, slot=f"{view}.slot", phase="-1", cause=row, engine=TMA)
@@ -124,7 +124,5 @@ def async_wait(e: Emitter, op: Operation) -> None:
         # wgmma reads shared memory by another proxy: the compiler adds a fence later, and that waits for all copies
         e.charge(latency=e.unit.device.sync.fence_async_shared)
         e.flush()
-        done = e.fresh("x")
-        e.line(f"for {done}, _ in me.copies:")
-        e.line(f"    if t < {done}: t = {done}")
+        e.line("if me.copies and t < me.copies[-1][0]: t = me.copies[-1][0]")
     e.order()  # what has arrived until now can be read

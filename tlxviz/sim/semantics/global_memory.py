@@ -25,7 +25,7 @@ def load(e: Emitter, op: Operation) -> None:
     ready = e.fresh("r")
     if e.timed:
         rate = "own_load" if op in own_loads(e.unit.program) else "load"
-        e.line(f"{ready} = sm.load(t, int({size} * sm.reach.{rate}), sm.reach.load_latency, {size})")
+        e.line(f"{ready} = sm.load(t, int({size} * reach.{rate}), reach.load_latency, {size})")
         e.pending[op.result] = ready
     if skip(e, op):
         e.set(op.result, Absent())

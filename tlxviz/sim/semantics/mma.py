@@ -177,7 +177,7 @@ def warp_group_dot(e: Emitter, op: Operation) -> None:
     row = e.row()
     slot = f"{e.scalar(first)}.slot" if isinstance(first.type, MemDescType) else "-1"
     took = round(max(0.0, own - 1) * columns * core.issue_cycles_per_column)
-    e.line(f"t = sm.issue(t, {took}, {count}, {duration})")
+    e.line(f"t = sm.issue(t, {took}, {count - core.queue}, {duration}, {duration / count})")
     x = e.let(f"sm.tensor_free - {duration}", "x")
     e.record(begin=begin, slot=slot)
     e.line(f"sm.tensor_busy += {duration}; sm.flop += {work}")

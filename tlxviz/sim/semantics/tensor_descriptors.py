@@ -63,8 +63,8 @@ def descriptor_load(e: Emitter, op: Operation) -> None:
     e.order()
     if e.timed:
         rate = "own_tma" if op in own_loads(e.unit.program) else "tma"
-        latency = f"{round(tma.issue_cycles)} + sm.reach.tma_latency"
-        e.line(f"t = sm.load(t, int({size} * sm.reach.{rate}), {latency}, {size})")
+        latency = f"{round(tma.issue_cycles)} + reach.tma_latency"
+        e.line(f"t = sm.load(t, int({size} * reach.{rate}), {latency}, {size})")
     if skip(e, op):
         e.set(op.result, Absent())
         return

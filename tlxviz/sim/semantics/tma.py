@@ -93,10 +93,10 @@ def tma_load(e: Emitter, op: Operation) -> None:
     name = descriptor_name(e.unit.program, op)
     if name:
         e.line(f"if {name!r} not in sm.maps: sm.read_map(t, {name!r})")
-    taken = e.let(f"int({size} * sm.reach.{rate})", "x")
+    taken = e.let(f"int({size} * reach.{rate})", "x")
     x = e.queue("tma_free", taken)
     e.line(f"sm.tma_busy += {taken}; sm.tma_load_bytes += {size}")
-    landed = f"{x} + {taken} + sm.reach.tma_latency"
+    landed = f"{x} + {taken} + reach.tma_latency"
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, slot=f"{b}.slot", phase=f"{b}.completed", cause=row, engine=TMA)
