@@ -1,6 +1,6 @@
 """Times the kernels of this project on a real GPU in SM cycles, for comparison with the simulator.
 
-    python benchmarks/measure_gpu.py OUT.json
+    python benchmarks/measure_gpu.py OUT.json [small]
 
 A CUDA graph holds a time stamp, many launches, and a time stamp. A stamp is the SM clock and the global timer of one
 SM, so that cycles, time and the mean SM clock come from the very launches that are counted, however power moves the
@@ -22,9 +22,11 @@ import torch
 import triton
 import triton.language as tl
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "kernels"))
 import hopper_gemm_ws
 import plain_gemm
+import small_kernels
 
 ATTENTION = ("hopper_fa_ws_pipelined_pingpong", "hopper_fa_ws_pipelined", "hopper_fa_ws")
 SHAPES = [(s, s, s) for s in (512, 1024, 2048, 4096, 8192)] + [
@@ -42,12 +44,6 @@ def stamp(out):
     time = tl.inline_asm_elementwise("mov.u64 $0, %globaltimer;", "=l", [], tl.int64, is_pure=False, pack=1)
     tl.store(out + 2 * sm, cycles)
     tl.store(out + 2 * sm + 1, time)
-
-
-@triton.jit
-def add(x, y, out, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out + at, tl.load(x + at, mask=at < n) + tl.load(y + at, mask=at < n), mask=at < n)
 
 
 def per_launch(run: Callable[[], object], launches: int) -> tuple[float, float, float]:
@@ -114,19 +110,31 @@ def gemms(m: int, n: int, k: int) -> list[dict[str, object]]:
     return entries
 
 
-def main() -> None:
-    out = Path(sys.argv[1])
-    torch.manual_seed(0)
-    entries = attention()
+def small() -> list[dict[str, object]]:
+    """Sums of vectors and softmaxes of rows."""
+    entries: list[dict[str, object]] = []
     for n in (1 << 16, 1 << 22, 1 << 26):
         x, y = torch.randn(n, device="cuda"), torch.randn(n, device="cuda")
-        z = torch.empty_like(x)
+        entries.append(measure("vector_add", partial(small_kernels.vector_add, x, y), x + y, n=n))
+    for rows, columns in ((4096, 1000), (8192, 8192)):
+        for dtype in (torch.float32, torch.float16):
+            x = torch.randn(rows, columns, device="cuda", dtype=dtype)
+            want = torch.softmax(x.float(), 1)
+            run = partial(small_kernels.row_softmax, x)
+            name = str(dtype).removeprefix("torch.")
+            entries.append(measure("row_softmax", run, want, rows=rows, columns=columns, dtype=name))
+    return entries
 
-        def vector() -> torch.Tensor:
-            add[(triton.cdiv(n, 1024),)](x, y, z, n, BLOCK=1024)  # noqa: B023
-            return z  # noqa: B023
 
-        entries.append(measure("vector_add", vector, x + y, n=n))
+def main() -> None:
+    """With `small` as the second argument, only what it takes seconds to measure."""
+    out = Path(sys.argv[1])
+    torch.manual_seed(0)
+    entries = small()
+    if sys.argv[2:] == ["small"]:
+        out.write_text(json.dumps({"device": torch.cuda.get_device_name(), "entries": entries}, indent=1))
+        return
+    entries += attention()
     for m, n, k in SHAPES:
         entries += gemms(m, n, k)
         mean = statistics.mean(float(str(entry["mhz"])) for entry in entries)

@@ -114,15 +114,17 @@ def test_latency_of_a_copy_is_without_its_issue_and_the_wake_up() -> None:
             measured("tma.issue", [16], rows=128, boxes=1, **{"from": "L2"}),
             measured("mbarrier.issue", [6], op="arrive", warps=1),
             measured("mbarrier.hand_off", [96], waiters=4, arriver="thread", after=1000),
+            measured("tma.rate", [100], rows=128, stages=4, sms="one", tiles="own"),
             *copies("L2", 380, 100),
-            *copies("DRAM", 900, 64),
+            *copies("DRAM", 900, 100),
         )
     )
     assert made["tma.issue_cycles"].value == 14
     assert made["sync.mbarrier_wake"].value == 90
+    assert made["tma.bytes_per_cycle"].value == 100
     assert made["tma.l2_latency_cycles"].value == 276  # 380 - 14 - 90
     assert made["tma.dram_latency_cycles"].value == 796
-    assert "380 cycles and one per 100 bytes" in made["tma.l2_latency_cycles"].source
+    assert "100 bytes a cycle" in made["tma.l2_latency_cycles"].source
 
 
 def test_a_figure_that_lacks_a_part_is_left_out() -> None:

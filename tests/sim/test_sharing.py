@@ -43,7 +43,7 @@ def arithmetic(x_ptr, STEPS: tl.constexpr):
     at = tl.program_id(0) * 4096 + tl.arange(0, 4096)
     x = tl.load(x_ptr + at)
     for _ in range(STEPS):
-        x = x * x + x
+        x = (x + x) * x  # two instructions: a product that is added to something would be one
     tl.store(x_ptr + at, x)
 
 
@@ -63,7 +63,7 @@ def test_ctas_of_one_warp_have_a_scheduler_each():
     found: list[int] = []
     for ctas in (1, 4):
         x = torch.zeros(4096 * ctas * SMS)
-        run = run_kernel(arithmetic, (ctas * SMS,), x, STEPS=20, num_warps=1)
+        run = run_kernel(arithmetic, (ctas * SMS,), x, STEPS=100, num_warps=1)
         found.append(run.trace.statistics["sm_cycles"])
     assert found[1] <= 1.3 * found[0]  # they share the path of loads
 

@@ -34,7 +34,7 @@ class Finding:
 Rule = Callable[[Calibration], Finding | None]
 
 _RULES: dict[str, Rule] = {}
-_WHOLE = {"memory.l2_bytes", "memory.capacity_bytes", "limits.sms"}
+_WHOLE = {"tensor_core.queue", "memory.l2_resident_bytes", "memory.l2_bytes", "memory.capacity_bytes", "limits.sms"}
 
 
 def figure(name: str) -> Callable[[Rule], Rule]:
@@ -252,6 +252,41 @@ def _mma_sync(found: Calibration) -> Finding | None:
     return Finding(best.median / full.value, f"m16n8k16 of fp16, {best.at['warps']} warps, against wgmma", (best,))
 
 
+@figure("tensor_core.register_cycles")
+def _registers(found: Calibration) -> Finding | None:
+    shared = found.find("wgmma.completion", type="f16", a="shared", n=128, count=4, groups=1)
+    registers = found.find("wgmma.completion", type="f16", a="registers", n=128, count=4, groups=1)
+    if shared is None or registers is None:
+        return None
+    return Finding(registers.median - shared.median, "four m64n128k16 with A in registers and without", (registers,))
+
+
+@figure("tensor_core.taken_by_fp32")
+def _taken(found: Calibration) -> Finding | None:
+    product = found.find("overlap.product", n=128, a="shared", other="fma.f32")
+    other = found.find("overlap.other", n=128, a="shared", other="fma.f32")
+    alone = found.find("wgmma.interval", type="f16", a="shared", n=128, groups=1)
+    if product is None or other is None or alone is None:
+        return None
+    taken = (product.median - alone.median) * other.median / product.median
+    how = f"m64n128k16 take {product.median:.0f} cycles beside multiply-adds every {other.median:.2f} cycles"
+    return Finding(taken, f"{how}, {alone.median:.0f} alone", (product,))
+
+
+@figure("tensor_core.queue")
+def _queue(found: Calibration) -> Finding | None:
+    """What is left to be done when the second of two warp groups has issued its last of eight."""
+    interval = found.find("wgmma.interval", type="f16", a="shared", n=64, groups=1)
+    issue = found.find("wgmma.issue", type="f16", a="shared", n=64, count=8, groups=2)
+    done = found.find("wgmma.completion", type="f16", a="shared", n=64, count=8, groups=2)
+    if interval is None or issue is None or done is None:
+        return None
+    left = (done.median - issue.high) / interval.median
+    return Finding(
+        left, f"two warp groups issue eight m64n64k16 each: {left:.1f} are left when all are issued", (done,)
+    )
+
+
 # ---------------------------------------------------------------------- barriers
 
 
@@ -377,6 +412,28 @@ def _copy_issue(found: Calibration) -> Finding | None:
     )
 
 
+@figure("tma.box_cycles")
+def _box(found: Calibration) -> Finding | None:
+    one = found.find("tma.issue", rows=64, boxes=1, **{"from": "L2"})
+    four = found.find("tma.issue", rows=64, boxes=4, **{"from": "L2"})
+    if one is None or four is None:
+        return None
+    return Finding((four.median - one.median) / 3, "four copies of 64 x 64 fp16 one after the other, and one", (four,))
+
+
+@figure("tma.bytes_per_cycle")
+def _copy_rate(found: Calibration) -> Finding | None:
+    return _only(
+        found,
+        "one SM alone loads boxes of 16 KiB from L2, four in flight",
+        "tma.rate",
+        rows=128,
+        stages=4,
+        sms="one",
+        tiles="own",
+    )
+
+
 def _by_rows(points: list[Measurement]) -> tuple[float, float, tuple[Measurement, ...]] | None:
     """(cycles without any bytes, bytes per further cycle) of boxes of 64 columns of fp16."""
     if len(points) < 2:
@@ -385,28 +442,30 @@ def _by_rows(points: list[Measurement]) -> tuple[float, float, tuple[Measurement
     return (base, 1 / per, tuple(points)) if per > 0 else None
 
 
-def _arrival(found: Calibration, source: str) -> tuple[float, float, tuple[Measurement, ...]] | None:
-    """From before the issue of one box to the waiting warp group."""
-    return _by_rows(
-        [
+def _copy_latency(source: str) -> Rule:
+    """What a load takes from before its issue to after the wait, less issue, transfer and wake-up."""
+
+    def rule(found: Calibration) -> Finding | None:
+        issue, wake, rate = _copy_issue(found), _wake(found), _copy_rate(found)
+        points = [
             each
             for each in found.law("tma.latency")
-            if each.at["boxes"] == 1 and each.at["from"] == source and int(each.at["rows"]) >= 64
+            if each.at["from"] == source and int(each.at["rows"]) * int(each.at["boxes"]) >= 64
         ]
-    )
-
-
-def _copy_latency(source: str) -> Rule:
-    def rule(found: Calibration) -> Finding | None:
-        law, issue, wake = _arrival(found, source), _copy_issue(found), _wake(found)
-        if law is None or issue is None or wake is None:
+        if issue is None or wake is None or rate is None or not points:
             return None
-        base, rate, behind = law
+        box = _box(found)
+        beyond: list[float] = []
+        for each in points:
+            boxes = int(each.at["boxes"])
+            transfer = 128 * int(each.at["rows"]) * boxes / rate.value
+            more = (boxes - 1) * box.value if box is not None else 0.0
+            beyond.append(each.median - issue.value - more - transfer - wake.value)
         return Finding(
-            base - issue.value - wake.value,
-            f"8 to 32 KB take {base:.0f} cycles and one per {rate:.0f} bytes from before the copy to after the wait; "
-            f"less {issue.value:.0f} for its issue and {wake.value:.0f} for the wake-up",
-            behind,
+            statistics.median(beyond),
+            f"8 to 64 KB, from before the copies to after the wait, less issue, {rate.value:.0f} bytes a cycle, and "
+            f"{wake.value:.0f} for the wake-up",
+            tuple(points),
         )
 
     return rule
@@ -458,6 +517,95 @@ def _stores(found: Calibration) -> tuple[float, float, tuple[Measurement, ...]] 
 @figure("memory.hbm_bytes_per_second")
 def _hbm(found: Calibration) -> Finding | None:
     return _only(found, "all SMs read 1 GiB", "global.chip_bytes", source="DRAM", op="read")
+
+
+@figure("memory.hbm_write_bytes_per_second")
+def _hbm_writes(found: Calibration) -> Finding | None:
+    read = found.find("global.chip_bytes", source="DRAM", op="read")
+    copy = found.find("global.chip_bytes", source="DRAM", op="copy")
+    if read is None or copy is None:
+        return None
+    return Finding(1 / (2 / copy.median - 1 / read.median), "all SMs copy 1 GiB, less what reading takes", (copy,))
+
+
+@figure("memory.l2_resident_bytes")
+def _resident(found: Calibration) -> Finding | None:
+    """As long as the rate is not that of DRAM."""
+    points = [each for each in found.law("global.chip_rate") if each.at["source"] == "L2"]
+    fast = [each for each in points if each.median > 0.8 * max(point.median for point in points)]
+    if not fast:
+        return None
+    most = max(fast, key=lambda each: int(each.at["kibibytes"]))
+    return Finding(1024 * int(most.at["kibibytes"]), "all SMs read the same bytes over and over, at L2's rate", (most,))
+
+
+@figure("memory.l2_distinct_bytes_per_cycle")
+def _distinct(found: Calibration) -> Finding | None:
+    best = max(
+        (each for each in found.law("global.chip_rate") if each.at["source"] == "L2"),
+        key=lambda each: each.median,
+        default=None,
+    )
+    return None if best is None else Finding(best.median, "all SMs read, each its own bytes", (best,))
+
+
+@figure("memory.l2_bytes_per_cycle")
+def _l2_rate(found: Calibration) -> Finding | None:
+    each = found.find("tma.rate_shared", sharing=8)
+    sms = _sms(found)
+    if each is None or sms is None:
+        return None
+    return Finding(each.median * sms.value, "all SMs load by TMA, eight neighbours the same tiles", (each,))
+
+
+@figure("memory.load_bytes_per_cycle")
+def _load_rate(found: Calibration) -> Finding | None:
+    return _only(
+        found,
+        "one SM alone reads from L2, 1024 threads, eight loads of 16 bytes in flight",
+        "global.rate",
+        op="ld",
+        loads=8,
+        threads=1024,
+        sms="one",
+        source="L2",
+    )
+
+
+def _stored(found: Calibration, sms: str) -> Measurement | None:
+    return found.find("global.rate", op="st", threads=512, sms=sms, source="L2")
+
+
+@figure("memory.store_bytes_per_cycle")
+def _store_path(found: Calibration) -> Finding | None:
+    each = _stored(found, "one")
+    return None if each is None else Finding(each.median, "one SM alone writes 16 bytes a thread", (each,))
+
+
+@figure("memory.l2_store_bytes_per_cycle")
+def _l2_stores(found: Calibration) -> Finding | None:
+    each, sms = _stored(found, "all"), _sms(found)
+    if each is None or sms is None:
+        return None
+    return Finding(each.median * sms.value, "all SMs write 16 bytes a thread, each to its own 128 KiB", (each,))
+
+
+@figure("memory.l2_load_bytes_per_cycle")
+def _l2_loads(found: Calibration) -> Finding | None:
+    """With as many threads as two CTAs of eight warps have."""
+    each = found.find("global.rate", op="cp.async", loads=8, depth=4, threads=512, sms="all", source="L2")
+    sms = _sms(found)
+    if each is None or sms is None:
+        return None
+    return Finding(each.median * sms.value, "cp.async of all SMs, 512 threads, four groups under way", (each,))
+
+
+@figure("memory.shared_beside_products")
+def _shared_beside(found: Calibration) -> Finding | None:
+    each = found.find("overlap.other", n=128, a="shared", other="st.shared.v4")
+    if each is None:
+        return None
+    return Finding(2048 / each.median, "stores of 16 bytes a thread beside m64n128k16", (each,))
 
 
 @figure("memory.l1_latency_cycles")
@@ -524,9 +672,41 @@ for _name, _op, _how in (
     ("mufu", "ex2.f32", "ex2, 8 warps; the other functions have the same rate"),
     ("minmax", "max.f32", "FMNMX, 8 warps"),
     ("convert", "f32_to_f16x2", "f32 to packed f16, 8 warps; bf16 has the same rate"),
+    ("shuffle", "shuffle", "shuffles, 8 warps"),
 ):
     figure(f"alu.{_name}")(_alu_rate(_op, _how))
 figure("alu.fp16")(_alu_rate("fma.f16x2", "packed multiply-adds, 16 warps", warps=16))
+
+
+@figure("alu.serial_fraction")
+def _serial(found: Calibration) -> Finding | None:
+    """Groups of one ex2 and so many multiply-adds, one warp on each scheduler."""
+    alone = found.find("alu.mufu_and_fma", fmas=0, warps=4)
+    both = [found.find("alu.mufu_and_fma", fmas=fmas, warps=4) for fmas in (4, 8, 12, 16)]
+    points = [each for each in both if each is not None]
+    if alone is None or not points:
+        return None
+    lost = [
+        (each.median - max(alone.median, int(each.at["fmas"]))) / min(alone.median, int(each.at["fmas"]))
+        for each in points
+    ]
+    share = statistics.fmean(lost)
+    return Finding(share, "one warp a scheduler, an ex2 and 4 to 16 multiply-adds by turns", tuple(points))
+
+
+def _beside(other: str) -> Rule:
+    def rule(found: Calibration) -> Finding | None:
+        each = found.find("overlap.other", n=128, a="shared", other=other)
+        if each is None:
+            return None
+        return Finding(128 / each.median, f"{other} of one warp group beside m64n128k16 of another", (each,))
+
+    return rule
+
+
+figure("alu.fp32_beside_products")(_beside("fma.f32"))
+figure("alu.compare_beside_products")(_beside("max.f32"))
+figure("alu.mufu_beside_products")(_beside("ex2.f32"))
 
 
 @figure("alu.compare")
@@ -553,6 +733,27 @@ def _shuffle(found: Calibration) -> Finding | None:
 
 
 # ---------------------------------------------------------------------- launches
+
+
+@figure("launch.kernel_ns")
+def _kernel(found: Calibration) -> Finding | None:
+    each, clock = found.find("launch.boundary_cycles", threads=384, shared=204800), found.find("clock.mhz")
+    if each is None or clock is None:
+        return None
+    how = "from the last clock of a kernel of a graph to the first of the next"
+    return Finding(1000 * each.median / clock.median, how, (each,))
+
+
+@figure("launch.next_cta_cycles")
+def _next_cta(found: Calibration) -> Finding | None:
+    sms, boost = _sms(found), _boost(found)
+    if sms is None or boost is None:
+        return None
+    one, four = (found.find("launch.interval", threads=384, shared=0, grid=int(sms.value) * many) for many in (1, 4))
+    if one is None or four is None:
+        return None
+    step = (four.median - one.median) * boost.value / 1000 / (3 * sms.value)
+    return Finding(step, "empty kernels of one CTA an SM, and of four", (one, four))
 
 
 @figure("launch.cta_cycles")

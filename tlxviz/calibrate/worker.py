@@ -27,6 +27,7 @@ SUBJECTS = (
     "clusters",
     "alu",
     "overlap",
+    "sharing",
 )
 """Modules with benchmarks, in the order in which they are run."""
 

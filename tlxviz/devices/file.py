@@ -43,10 +43,18 @@ UNITS: dict[str, str] = {
     "clock.sustained_mhz": "MHz",
     **{f"tensor_core.{name}": "FLOP/cycle/SM" for name in ("fp64", "tf32", "fp16", "bf16", "fp8", "int8")},
     "tensor_core.mma_sync_fraction": "fraction",
+    "tensor_core.queue": "instructions",
     "tma.bytes_per_cycle": "bytes/cycle",
     "tma.store_bytes_per_cycle": "bytes/cycle",
     "memory.hbm_bytes_per_second": "bytes/s",
+    "memory.hbm_write_bytes_per_second": "bytes/s",
     "memory.l2_bytes": "bytes",
+    "memory.l2_resident_bytes": "bytes",
+    "memory.l2_distinct_bytes_per_cycle": "bytes/cycle",
+    "memory.l2_load_bytes_per_cycle": "bytes/cycle",
+    "memory.l2_store_bytes_per_cycle": "bytes/cycle",
+    "memory.store_bytes_per_cycle": "bytes/cycle",
+    "memory.shared_beside_products": "bytes/cycle",
     "memory.capacity_bytes": "bytes",
     "memory.l2_bytes_per_cycle": "bytes/cycle",
     "memory.load_bytes_per_cycle": "bytes/cycle",
@@ -56,8 +64,10 @@ UNITS: dict[str, str] = {
     "alu.schedulers": "schedulers",
     **{
         f"alu.{name}": "results/cycle/SM"
-        for name in ("fp32", "fp16", "fp64", "int32", "mufu", "convert", "minmax", "compare")
+        for name in ("fp32", "fp16", "fp64", "int32", "mufu", "convert", "minmax", "compare", "shuffle")
     },
+    **{f"alu.{name}_beside_products": "results/cycle/SM" for name in ("fp32", "compare", "mufu")},
+    "alu.serial_fraction": "fraction",
     "launch.kernel_ns": "ns",
 }
 """Unit of each figure; a figure that is not listed is in cycles."""

@@ -39,7 +39,7 @@ class Clock:
         return cycles * 1000 / self.sustained_mhz
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TensorCore:
     """Rates are FLOP per SM cycle, dense (a multiply-add counts two)."""
 
@@ -57,6 +57,12 @@ class TensorCore:
     """A wait that finds its group complete."""
     mma_sync_fraction: float
     """Share of the dense rate that `mma.sync` (warp-level MMA) reaches."""
+    register_cycles: float = 16.0
+    """What a wgmma takes longer whose A is in registers."""
+    taken_by_fp32: float = 0.95
+    """Cycles that one FP32 instruction on every scheduler takes from a product that goes on meanwhile."""
+    queue: int = 8
+    """wgmma instructions that can be under way; issuing another one waits."""
     issue_cycles_per_column: float = 0.0
     """Issuing each further wgmma, per column of the instruction."""
     narrow_cycles: float = 0.0
@@ -66,7 +72,7 @@ class TensorCore:
     """A wgmma with A in registers takes at least so long."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tma:
     issue_cycles: float
     l2_latency_cycles: float
@@ -78,15 +84,17 @@ class Tma:
     store_latency_cycles: float
     """From issue to readable source memory, beyond the transfer itself."""
     store_bytes_per_cycle: float
+    box_cycles: float = 9.3
+    """What a copy takes longer to issue for each further box that it consists of."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     hbm_bytes_per_second: float
     """Attainable."""
     l2_bytes: int
     l2_bytes_per_cycle: float
-    """Whole chip."""
+    """Whole chip, by TMA, of bytes that several SMs want at about the same time."""
     l1_latency_cycles: float
     l2_latency_cycles: float
     dram_latency_cycles: float
@@ -97,6 +105,20 @@ class Memory:
     atomic_cycles: float
     """Round trip of a global atomic."""
     cp_async_latency_cycles: float
+    hbm_write_bytes_per_second: float = 3.375e12
+    """Attainable, of writes."""
+    l2_resident_bytes: int = 34603008
+    """Bytes that stay in L2 while all SMs read them over and over."""
+    l2_distinct_bytes_per_cycle: float = 4500.0
+    """Whole chip, of bytes that one SM alone wants."""
+    l2_load_bytes_per_cycle: float = 5531.0
+    """Whole chip, by plain loads and asynchronous copies of bytes that several SMs want."""
+    l2_store_bytes_per_cycle: float = 2640.0
+    """Whole chip, of plain stores."""
+    store_bytes_per_cycle: float = 32.0
+    """What one SM's load-store unit gives to L2."""
+    shared_beside_products: float = 31.8
+    """What is left of shared memory's bytes per cycle while the tensor cores multiply."""
     capacity_bytes: int = 0
     """What CUDA says the device has in total; 0 in traces of versions that did not note it."""
 
@@ -143,7 +165,7 @@ class ClusterCosts:
     """What a TMA load to several CTAs takes longer than one to a single CTA."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Alu:
     """Results per cycle and SM; `schedulers` warps issue one instruction each per cycle."""
 
@@ -160,18 +182,27 @@ class Alu:
     mufu_latency_cycles: float
     shuffle_cycles: float
     """Latency of one shuffle step of a reduction."""
-    minmax: float = 0.0
+    shuffle: float = 32.0
+    serial_fraction: float = 0.47
+    """Of what one warp's instructions take in other pipes than the busiest, the share that adds to its time."""
+    fp32_beside_products: float = 82.5
+    """While the tensor cores are busy; likewise the following."""
+    compare_beside_products: float = 31.5
+    mufu_beside_products: float = 11.8
+    minmax: float = 64.0
     """Smaller or larger of two, FP32; twice as many of packed halves."""
-    compare: float = 0.0
-    """Comparisons and selections."""
+    compare: float = 64.0
+    """Comparisons and selections; bitwise logic and shifts have the same rate and share the pipe."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchCosts:
     kernel_ns: float
     """From the kernel's start on the GPU to a CTA's first instruction, plus the drain; CTAs' own time not included."""
     cta_cycles: float
     """From a free SM slot to the next CTA's first instruction."""
+    next_cta_cycles: float = 1.18
+    """From one CTA of a launch to the next, anywhere on the GPU, while there is room."""
     warp_specialize_cycles: float
     """From `ttg.warp_specialize` to the first instruction of a partition."""
 

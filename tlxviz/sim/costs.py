@@ -10,8 +10,20 @@ from tlxviz.sim.emitter import Emitter
 
 
 def elements_per_thread(e: Emitter, type_: Type) -> float:
-    """Elements of a value that one thread holds; at least one, since layouts replicate small tensors."""
-    return max(1.0, type_.size / e.threads) if isinstance(type_, TensorType) else 1.0
+    """Elements of a value that one thread holds; at least one along each axis: layouts replicate small tensors."""
+    if not isinstance(type_, TensorType):
+        return 1.0
+    encoding = type_.encoding
+    if (
+        encoding is not None
+        and encoding.name == "blocked"
+        and len(encoding.parameters["warpsPerCTA"]) == len(type_.shape)
+    ):
+        spread = zip(encoding.parameters["threadsPerWarp"], encoding.parameters["warpsPerCTA"], strict=True)
+        return math.prod(
+            max(1.0, size / (lanes * warps)) for size, (lanes, warps) in zip(type_.shape, spread, strict=True)
+        )
+    return max(1.0, type_.size / e.threads)
 
 
 _ADDRESS_SHARE = 1 / 8
@@ -60,16 +72,43 @@ def _share(e: Emitter, op: Operation) -> float:
     return _ADDRESS_SHARE if op.results and is_addressing(e, op.results[0]) else 1.0
 
 
-def issue(e: Emitter, type_: Type, instructions: float = 1.0) -> None:
-    """`instructions` per element of a value of `type_`, one warp instruction per scheduler and cycle."""
-    schedulers = e.unit.device.alu.schedulers
+def _instructions(e: Emitter, type_: Type, count: float) -> float:
+    """Cycles of the busiest scheduler for `count` warp instructions per element of a value of `type_`."""
     share = _share(e, e.operation) if e.operation is not None else 1.0
-    count = max(1.0, elements_per_thread(e, type_) * share)
-    e.charge(slots=count * instructions * max(1.0, e.warps / schedulers))
+    return max(1.0, elements_per_thread(e, type_) * share) * count * _crowd(e)
+
+
+def _crowd(e: Emitter) -> float:
+    """Warps of the group on one scheduler."""
+    return max(1.0, e.warps / e.unit.device.alu.schedulers)
+
+
+def issue(e: Emitter, type_: Type, instructions: float = 1.0) -> None:
+    """`instructions` per element of a value of `type_`, one warp instruction per scheduler and cycle.
+
+    Numbers that are no tensors depend on each other: each waits for the one before.
+    """
+    if isinstance(type_, TensorType):
+        e.charge(slots=_instructions(e, type_, instructions))
+    else:
+        e.charge(slots=instructions, latency=instructions * (e.unit.device.alu.latency_cycles - 1))
+
+
+def logic(e: Emitter, type_: Type, instructions: float = 1.0) -> None:
+    """Comparisons, choices, bitwise logic: as `issue`, in a pipe of their own."""
+    if not isinstance(type_, TensorType):
+        issue(e, type_, instructions)
+        return
+    alu = e.unit.device.alu
+    slots = _instructions(e, type_, instructions)
+    e.charge(slots=slots, logic=slots * 32 * alu.schedulers / alu.compare)
 
 
 def rated(e: Emitter, type_: Type, per_cycle: float) -> None:
     """Work of a unit with `per_cycle` results per cycle and SM, spread over the schedulers that the group reaches."""
+    if not isinstance(type_, TensorType):
+        issue(e, type_)
+        return
     alu = e.unit.device.alu
     share = min(1.0, e.warps / alu.schedulers)
     address = _share(e, e.operation) if e.operation is not None else 1.0
@@ -93,24 +132,35 @@ def _rate(e: Emitter, element: Type) -> float:
             return alu.int32
 
 
+_LOGIC = frozenset(
+    f"arith.{name}"
+    for name in (
+        *("maxsi", "minsi", "maxui", "minui", "maxnumf", "minnumf", "maximumf", "minimumf"),
+        *("select", "andi", "ori", "xori", "shli"),
+    )
+)
+
+
 def elementwise(e: Emitter, op: Operation) -> None:
     """One plain instruction per element, at the rate of the element type."""
     type_ = op.results[0].type if op.results else op.operands[0].type
-    rated(e, type_, _rate(e, element_of(type_)))
+    if op.name in _LOGIC:
+        logic(e, type_)
+    else:
+        rated(e, type_, _rate(e, element_of(type_)))
 
 
-def minmax(e: Emitter, type_: Type) -> None:
-    """The smaller or larger of two, per element."""
-    element = element_of(type_)
-    rate = e.unit.device.alu.minmax
-    if isinstance(element, ScalarType) and element.is_float and element.bytes == 2:
-        rate *= 2
-    rated(e, type_, min(rate, _rate(e, element)))
-
-
-def comparison(e: Emitter, type_: Type) -> None:
-    """A comparison or a selection per element."""
-    rated(e, type_, e.unit.device.alu.compare)
+def division(e: Emitter, op: Operation) -> None:
+    """Of integers: by a constant, shifts or a multiplication; by anything else, a reciprocal and some twenty
+    instructions that depend on each other, three of them in the MUFU."""
+    divisor = op.operands[1].owner
+    if isinstance(divisor, Operation) and divisor.name == "arith.constant":
+        issue(e, op.result.type, 4.0)
+        return
+    alu = e.unit.device.alu
+    special(e, op.result.type, 3.0)
+    issue(e, op.result.type, 20.0)
+    e.charge(latency=2 * alu.mufu_latency_cycles)
 
 
 def multiply_adds(e: Emitter, element: Type, count: int) -> None:
@@ -120,8 +170,17 @@ def multiply_adds(e: Emitter, element: Type, count: int) -> None:
 
 
 def conversion(e: Emitter, op: Operation) -> None:
-    """A narrowing or widening conversion per element."""
-    rated(e, op.result.type, e.unit.device.alu.convert)
+    """A narrowing or widening conversion per element; narrowing packs two results."""
+    type_ = op.result.type
+    if not isinstance(type_, TensorType):
+        issue(e, type_)
+        return
+    alu = e.unit.device.alu
+    before, after = element_of(op.operands[0].type), element_of(type_)
+    narrows = isinstance(before, ScalarType) and isinstance(after, ScalarType) and after.bits < before.bits
+    rate = alu.convert if narrows else alu.compare
+    cycles = elements_per_thread(e, type_) * e.threads / (rate * min(1.0, e.warps / alu.schedulers))
+    e.charge(slots=cycles * alu.compare / (32 * alu.schedulers), logic=cycles)
 
 
 def special(e: Emitter, type_: Type, uses: float = 1.0) -> None:
@@ -129,14 +188,85 @@ def special(e: Emitter, type_: Type, uses: float = 1.0) -> None:
     alu = e.unit.device.alu
     share = min(1.0, e.warps / alu.schedulers)
     size = elements_per_thread(e, type_) * e.threads
-    e.charge(mufu=uses * size / (alu.mufu * share), latency=alu.mufu_latency_cycles)
-    issue(e, type_)
+    e.charge(
+        slots=_instructions(e, type_, uses), mufu=uses * size / (alu.mufu * share), latency=alu.mufu_latency_cycles
+    )
+
+
+def reduction(e: Emitter, type_: Type, axis: int, combine: Operation | None, values: int) -> None:
+    """Each thread combines its elements along `axis` one after the other, then threads combine theirs by shuffles,
+    then warps by shared memory.
+
+    The rows of a thread follow each other, and what uses the first does not wait for the last.
+    """
+    if not isinstance(type_, TensorType):
+        return
+    alu = e.unit.device.alu
+    lanes, warps = lanes_along(type_, axis, e.warps)
+    own = elements_per_thread(e, type_)
+    along = max(1.0, min(own, type_.shape[axis] / (lanes * warps)))
+    rows = own / along
+    step = logic if combine is not None and combine.name in _LOGIC else _plain
+    fresh = not e.started
+    step(e, type_, float(values))
+    # what another operation of this stretch gives is combined as it comes
+    chain = along * alu.latency_cycles if fresh else alu.latency_cycles
+    steps = math.ceil(math.log2(lanes)) if lanes > 1 else 0
+    moves = rows * steps * values * _crowd(e)
+    e.charge(
+        slots=2 * moves,
+        shared=moves * 32 * alu.schedulers / alu.shuffle,
+        latency=chain + steps * (alu.shuffle_cycles + alu.latency_cycles),
+    )
+    if warps > 1:
+        memory = e.unit.device.memory
+        again = math.ceil(math.log2(warps))
+        e.charge(
+            slots=2 * again,
+            latency=2 * memory.shared_latency_cycles + again * (alu.shuffle_cycles + alu.latency_cycles),
+        )
+        block_barrier(e)
+        block_barrier(e)
+
+
+def _plain(e: Emitter, type_: Type, instructions: float) -> None:
+    assert isinstance(type_, TensorType)
+    e.charge(slots=_instructions(e, type_, instructions))
+
+
+def lanes_along(type_: TensorType, axis: int, warps: int) -> tuple[int, int]:
+    """How many lanes of a warp, and how many warps, have different elements along an axis of a tensor."""
+    encoding = type_.encoding
+    size = type_.shape[axis]
+    if encoding is not None and encoding.name == "blocked":
+        lanes = int(encoding.parameters["threadsPerWarp"][axis])
+        own = int(encoding.parameters["sizePerThread"][axis])
+        across = int(encoding.parameters["warpsPerCTA"][axis])
+        lanes = max(1, min(lanes, size // own))
+        return lanes, max(1, min(across, size // (own * lanes)))
+    if encoding is not None and encoding.name == "nvidia_mma":
+        return (8, 4)[axis == len(type_.shape) - 1], int(encoding.parameters["warpsPerCTA"][axis])
+    return min(32, size), max(1, min(warps, size // 32))
 
 
 def shared_traffic(e: Emitter, type_: Type, times: float = 1.0) -> None:
     """Reads or writes a value of `type_` in shared memory `times` times."""
     memory = e.unit.device.memory
-    e.charge(slots=times * bytes_of(type_) / memory.shared_bytes_per_cycle, latency=memory.shared_latency_cycles)
+    e.charge(
+        slots=times * max(1.0, bytes_of(type_) / e.threads / 16) * _crowd(e),
+        shared=times * bytes_of(type_) / memory.shared_bytes_per_cycle,
+        latency=memory.shared_latency_cycles,
+    )
+
+
+def accesses(e: Emitter, size: int) -> None:
+    """Issues loads or asynchronous copies of 16 bytes a thread: their addresses take the path that shuffles take."""
+    alu = e.unit.device.alu
+    instructions = max(e.warps, size / 512)
+    e.charge(
+        slots=instructions / min(e.warps, alu.schedulers),
+        shared=instructions * 32 / alu.shuffle,
+    )
 
 
 def block_barrier(e: Emitter) -> None:
@@ -144,15 +274,17 @@ def block_barrier(e: Emitter) -> None:
     if e.warps > 1:
         sync = e.unit.device.sync
         e.charge(latency=sync.block_barrier_base + sync.block_barrier_per_warp * e.warps)
+        e.unmet = e.reading = False
 
 
-def global_traffic(e: Emitter, type_: Type, kind: str) -> tuple[int, int]:
-    """Issues a `load`, `store` or `atomic` through pointers of `type_`: (cycles on the load-store path, bytes)."""
-    memory = e.unit.device.memory
+def global_traffic(e: Emitter, type_: Type) -> int:
+    """Issues a load, store or atomic through pointers of `type_`; returns its bytes."""
     size = _accessed_bytes(type_)
-    per_thread = max(1.0, size / e.threads / 16) if isinstance(type_, TensorType) else 1.0
-    e.charge(slots=per_thread * max(1.0, e.warps / e.unit.device.alu.schedulers) * (2 if kind == "load" else 1))
-    return math.ceil(size / memory.load_bytes_per_cycle), size
+    if isinstance(type_, TensorType):
+        accesses(e, size)
+    else:
+        e.charge(slots=1)
+    return size
 
 
 def _accessed_bytes(type_: Type) -> int:

@@ -20,6 +20,7 @@ from tlxviz.sim.engine import AgentRun, Cta, EventLoop, Row, Sm, Spinning
 from tlxviz.sim.errors import HangError, RemoteFault
 from tlxviz.sim.hang import hang_report
 from tlxviz.sim.placement import Placement
+from tlxviz.sim.reach import Reach
 
 
 @dataclass(slots=True)
@@ -74,6 +75,7 @@ class Dispatcher:
         device: Device,
         placement: Placement,
         per_sm: int,
+        reach: Reach,
         arguments: Sequence[object],
         plain: Callable[[], CompiledKernel],
         traced: Callable[[], CompiledKernel],
@@ -81,10 +83,12 @@ class Dispatcher:
         self._program = program
         self._placement = placement
         self._per_sm = per_sm
+        self._reach = reach
         self._arguments = arguments
         self._kernels = {False: plain, True: traced}
         self._used: list[CompiledKernel] = []
         self._delay = round(device.launch.cta_cycles)
+        self._next = device.launch.next_cta_cycles
         self._kept: set[int] = set()
         """Numbers of the CTAs that are recorded."""
         self._common: EventLoop | None = None
@@ -110,7 +114,7 @@ class Dispatcher:
         gangs: list[Gang] = []
         for column in sorted({number % len(placement.columns) for number in clusters}):
             own = loop if shared else EventLoop()
-            gangs.append(Gang(own, [Sm(number, own) for number in placement.columns[column]]))
+            gangs.append(Gang(own, [Sm(number, own, self._reach) for number in placement.columns[column]]))
         outcome.sms = [sm for gang in gangs for sm in gang.sms]
         self._tracing = tracing
         self._shown = gangs[0] if tracing.first_sm else None  # where the first cluster goes
@@ -123,7 +127,7 @@ class Dispatcher:
         try:
             if shared:
                 for gang, number in started:
-                    self._start(gang, number, 0, outcome, alive)
+                    self._start(gang, number, self._first(number), outcome, alive)
                 self._together(loop, gangs, outcome, alive, progress, waiting)
             else:
                 self._separately(gangs, started, waiting, outcome, alive, progress)
@@ -133,6 +137,8 @@ class Dispatcher:
             raise self._explained(error) from error
         finally:
             outcome.now = max(gang.loop.now for gang in gangs)
+            # a launch has not ended before what its CTAs wrote is there
+            outcome.cycles = max([outcome.cycles, *(sm.load_free for sm in outcome.sms)]) if outcome.done else 0
             outcome.steps = sum(next(each.sequence) for each in {id(gang.loop): gang.loop for gang in gangs}.values())
 
     def _separately(
@@ -148,7 +154,7 @@ class Dispatcher:
         ends: list[tuple[int, int]] = []
         for position, gang in enumerate(gangs):
             for _, number in started[position :: len(gangs)]:
-                self._start(gang, number, 0, outcome, alive)
+                self._start(gang, number, self._first(number), outcome, alive)
             self._advance(gang, position, ends, outcome, alive, progress)
         while ends:
             cycle, position = heappop(ends)
@@ -195,6 +201,10 @@ class Dispatcher:
                     self._start(gang_of[cta.sm.index], number, cta.end + self._delay, outcome, alive)
         if alive:
             self._hang(list(alive.values()))
+
+    def _first(self, number: int) -> int:
+        """Cycle at which a cluster starts that need not wait for room: they are given out one after the other."""
+        return round(number * self._placement.size * self._next)
 
     def _start(self, gang: Gang, number: int, cycle: int, outcome: Outcome, alive: dict[int, Cta]) -> None:
         """Starts all CTAs of a cluster."""

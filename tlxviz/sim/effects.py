@@ -38,6 +38,67 @@ def written_arguments(program: Program) -> set[int] | None:
     return _arguments(program, targets)
 
 
+_LOADS = {
+    "tt.load": "ptr",
+    "ttg.async_copy_global_to_local": "ptr",
+    "ttng.async_tma_copy_global_to_local": "desc",
+    "ttng.async_tma_gather": "desc",
+    "tt.descriptor_load": "desc",
+}
+
+
+@lru_cache(maxsize=64)
+def own_loads(program: Program) -> frozenset[Operation]:
+    """Loads of what no other CTA is taken to want: of arguments that no load in the innermost loops reads.
+
+    What a CTA walks along, others walk along as well, at about the same time; what it reads once is its own.
+    """
+    depths: dict[Operation, int] = {}
+
+    def visit(op: Operation, depth: int) -> None:
+        if op.name in _LOADS:
+            depths[op] = depth
+        inside = depth + (op.name in ("scf.for", "scf.while"))
+        for region in op.regions:
+            for block in region.blocks:
+                for inner in block.operations:
+                    visit(inner, inside)
+
+    for function in program.module.functions.values():
+        visit(function, 0)
+    deepest = max(depths.values(), default=0)
+    if deepest == 0:
+        return frozenset(depths)
+    read = {op: _arguments(program, op.groups[_LOADS[op.name]]) for op in depths}
+    common: set[int] = set()
+    for op, depth in depths.items():
+        if depth == deepest:
+            common |= read[op] or set()
+    return frozenset(
+        op
+        for op, depth in depths.items()
+        if depth < deepest and read[op] is not None and not (read[op] or set()) & common
+    )
+
+
+def descriptor_name(program: Program, op: Operation) -> str:
+    """A name for the descriptor of a TMA load, if it is an argument of the kernel."""
+    positions = _arguments(program, op.groups["desc"])
+    return ",".join(map(str, sorted(positions))) if positions else ""
+
+
+@lru_cache(maxsize=64)
+def multiplies(program: Program) -> bool:
+    """Whether it uses the tensor cores, and so much power that the SM clock falls."""
+    return any(op.name in ("tt.dot", "ttng.warp_group_dot") for op in program.module.walk())
+
+
+@lru_cache(maxsize=64)
+def shares(program: Program) -> bool:
+    """Whether CTAs are taken to want the same bytes."""
+    return any(op.name in _LOADS and op not in own_loads(program) for op in program.module.walk())
+
+
 @lru_cache(maxsize=64)
 def computes_addresses(program: Program) -> bool:
     """Whether it makes pointers of integers, and so may reach tensors that are no arguments."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -39,6 +40,8 @@ Emit = Callable[["Emitter", Operation], None]
 EMITTERS: dict[str, Emit] = {}
 """The semantics of operations, filled by `emits`."""
 _HEAVY_SLOTS = 48  # below this, sharing the schedulers with other warp groups changes nothing that shows
+_PIECE = 256
+"""Cycles of work in one go: warp groups that compute at the same time take turns."""
 
 
 def emits(*names: str) -> Callable[[Emit], Emit]:
@@ -60,7 +63,11 @@ class Cost:
 
     slots: float = 0.0
     """Issue slots on the busiest scheduler."""
+    logic: float = 0.0
+    """Cycles of the pipe for comparisons, logic and packed conversions."""
     mufu: float = 0.0
+    shared: float = 0.0
+    """Cycles of the path to shared memory, which shuffles take as well."""
     latency: float = 0.0
 
 
@@ -82,6 +89,10 @@ class Emitter:
         self.cost = Cost()
         self.operation: Operation | None = None
         self.pending: dict[Value, str] = {}
+        self.reading = False
+        """Whether warps may still read shared memory that others are about to write."""
+        self.unmet = False
+        """Whether the warps of the group have not met since one of them arrived at an mbarrier."""
         self.unbounded = 0
         """Loops around the operation whose trip count is not known when they begin."""
         self._checked: list[set[str]] = [set()]
@@ -288,30 +299,81 @@ class Emitter:
 
     # ------------------------------------------------------------------ time
 
-    def charge(self, slots: float = 0.0, mufu: float = 0.0, latency: float = 0.0) -> None:
+    def charge(
+        self,
+        slots: float = 0.0,
+        *,
+        logic: float = 0.0,
+        mufu: float = 0.0,
+        shared: float = 0.0,
+        latency: float = 0.0,
+    ) -> None:
         """Adds work that the warp group does before its next operation that others can see."""
         cost = self.cost
         cost.slots += slots
+        cost.logic += logic
         cost.mufu += mufu
+        cost.shared += shared
         cost.latency += latency
+
+    @property
+    def started(self) -> bool:
+        """Whether work has been charged since the clock moved last, which a result may still be part of."""
+        cost = self.cost
+        return max(cost.slots, cost.logic, cost.mufu, cost.shared) > 0
 
     def flush(self) -> None:
         """Moves the clock by the work since the last time."""
         cost = self.cost
-        slots, mufu, latency = cost.slots, cost.mufu, round(cost.latency)
+        latency = round(cost.latency)
         self.cost = Cost()
         if not self.timed:
             return
-        if max(slots, mufu) >= _HEAVY_SLOTS:
-            share = min(1.0, self.warps / self.unit.device.alu.schedulers)
+        longest = max(cost.slots, cost.logic, cost.mufu, cost.shared)
+        if longest >= _HEAVY_SLOTS:
+            pieces = math.ceil(longest / _PIECE)
+            work = self.unit.constant(self._work(cost, pieces), "W")
+            if pieces > 1:
+                self.line(f"for _ in range({pieces}):")
+                self.indent += 1
             self.line("if heap[0][0] < t: t = yield t")
-            tail = f" + {latency}" if latency else ""
-            work = f"{round(slots)}, {round(slots * share)}, {round(mufu)}, {round(mufu * share)}"
-            self.line(f"t = sm.compute(t, {work}){tail}")
+            self.line(f"t = sm.compute(t, {work})")
+            if pieces > 1:
+                self.indent -= 1
+            if latency:
+                self.line(f"t += {latency}")
             return
-        total = round(max(slots, mufu)) + latency
+        total = round(longest) + latency
         if total:
             self.line(f"t += {total}")
+
+    def _work(self, cost: Cost, pieces: int) -> tuple[float, ...]:
+        """The argument of `Sm.compute`."""
+        alu, memory = self.unit.device.alu, self.unit.device.memory
+        share = min(1.0, self.warps / alu.schedulers)
+        slower = (
+            alu.fp32 / alu.fp32_beside_products,
+            alu.compare / alu.compare_beside_products,
+            alu.mufu / alu.mufu_beside_products,
+            memory.shared_bytes_per_cycle / memory.shared_beside_products,
+        )
+        alone = [each / pieces for each in (cost.slots, cost.logic, cost.mufu, cost.shared)]
+        beside = [each * factor for each, factor in zip(alone, slower, strict=True)]
+        drag, drag_beside = (self._drag(*each) for each in (alone, beside))
+        # what the FP32 pipe does; comparisons and the MUFU leave the products alone
+        others = cost.logic * alu.compare + cost.mufu * alu.mufu
+        plain = max(0.0, cost.slots - others / (32 * alu.schedulers))
+        taken = self.unit.device.tensor_core.taken_by_fp32 * share * plain / pieces
+        more = (late - each for late, each in zip(beside, alone, strict=True))
+        return (taken, share, max(beside) + drag_beside, drag, drag_beside - drag, *alone, *more)
+
+    def _drag(self, slots: float, logic: float, mufu: float, shared: float) -> float:
+        """What work takes longer than its longest part: a warp issues in order, and the fewer warps a scheduler has,
+        the less do the pipes work at the same time."""
+        alu = self.unit.device.alu
+        parts = (max(slots, logic), mufu, shared)
+        rest = sum(parts) - max(parts)
+        return rest * alu.serial_fraction / max(1.0, self.warps / alu.schedulers)
 
     def order(self) -> None:
         """Nothing earlier is left to happen elsewhere when the next line runs."""

@@ -16,6 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from tlxviz.sim.errors import BarrierError
+from tlxviz.sim.reach import Reach
 
 if TYPE_CHECKING:
     from tlxviz.sim.clusters import Cluster
@@ -319,10 +320,15 @@ class Sm:
         "global_store_bytes",
         "index",
         "load_free",
+        "logic_free",
         "loop",
+        "maps",
         "mufu_free",
         "multicast_bytes",
+        "reach",
+        "shared_free",
         "tensor_busy",
+        "tensor_each",
         "tensor_free",
         "tma_busy",
         "tma_free",
@@ -331,34 +337,102 @@ class Sm:
         "tma_store_free",
     )
 
-    def __init__(self, index: int, loop: EventLoop) -> None:
+    def __init__(self, index: int, loop: EventLoop, reach: Reach) -> None:
         self.index = index
         self.loop = loop
         self.tensor_free = self.tma_free = self.tma_store_free = 0
-        self.load_free = self.compute_free = self.mufu_free = 0
+        self.load_free = 0
+        self.compute_free = self.logic_free = self.mufu_free = self.shared_free = 0.0
+        self.tensor_each = 0.0
+        """What the instructions that were issued last take each."""
         self.tensor_busy = self.tma_busy = self.flop = 0
         self.tma_load_bytes = self.tma_store_bytes = self.multicast_bytes = 0
         self.global_load_bytes = self.global_store_bytes = 0
+        self.reach = reach
+        self.maps: set[str] = set()
+        """Descriptors that the TMA engine has read."""
 
-    def compute(self, cycle: int, slots: int, slots_share: int, mufu: int, mufu_share: int) -> int:
-        """Arithmetic that takes a warp group `slots` cycles of issue and `mufu` of MUFU, if it runs alone.
+    def compute(self, cycle: int, work: tuple[float, ...]) -> int:
+        """Arithmetic of a warp group; returns when it is done.
 
-        The shares say how long that keeps all four schedulers or MUFUs of the SM busy: less, if the group has less than
-        four warps. Returns when the work is done.
+        `work`: what it takes from products that go on meanwhile; the share of the schedulers that the group has; its
+        cycles while the tensor cores are busy; what it takes longer than its longest part, and how much more of that
+        while they are busy; its cycles of the schedulers, of the pipe for logic, of the MUFU and of shared memory if it
+        runs alone, and how many more they are while the tensor cores are busy.
         """
+        (
+            taken,
+            share,
+            longest,
+            drag,
+            drag_more,
+            slots,
+            logic,
+            mufu,
+            shared,
+            slots_more,
+            logic_more,
+            mufu_more,
+            shared_more,
+        ) = work
+        busy = self.tensor_free - cycle
+        if busy > 0:
+            part = 1.0 if busy >= longest else busy / longest
+            self.tensor_free += round(part * taken)
+            drag += part * drag_more
+            slots += part * slots_more
+            logic += part * logic_more
+            mufu += part * mufu_more
+            shared += part * shared_more
         start = self.compute_free
         if start < cycle:
             start = cycle
-        self.compute_free = start + slots_share
+        self.compute_free = start + slots * share
         end = start + slots
+        if logic:
+            start = self.logic_free
+            if start < cycle:
+                start = cycle
+            self.logic_free = start + logic * share
+            if start + logic > end:
+                end = start + logic
         if mufu:
             start = self.mufu_free
             if start < cycle:
                 start = cycle
-            self.mufu_free = start + mufu_share
+            self.mufu_free = start + mufu * share
             if start + mufu > end:
                 end = start + mufu
-        return end
+        if shared:
+            start = self.shared_free
+            if start < cycle:
+                start = cycle
+            self.shared_free = start + shared
+            if start + shared > end:
+                end = start + shared
+        return round(end + drag)
+
+    def issue(self, cycle: int, took: int, ahead: int, duration: int, each: float) -> int:
+        """Queues products for the tensor cores, which take `duration` in all, `each` an instruction; returns when they
+        are issued.
+
+        Issuing takes `took` cycles, and waits where more would be queued than the tensor cores hold: they have to have
+        done all but `-ahead` of the instructions before, or the first `ahead` of these.
+        """
+        free = self.tensor_free
+        begin = cycle if free < cycle else free
+        self.tensor_free = begin + duration
+        room = round(begin + ahead * each if ahead > 0 else free + ahead * self.tensor_each)
+        self.tensor_each = each
+        end = cycle + took
+        return end if room < end else room
+
+    def read_map(self, cycle: int, name: str) -> None:
+        """The TMA engine needs a descriptor: it reads it the first time."""
+        self.maps.add(name)
+        if self.tma_free < cycle:
+            self.tma_free = cycle
+        self.tma_free += self.reach.load_latency
 
     def load(self, cycle: int, transfer: int, latency: int, size: int) -> int:
         """Global reads that take the load-store path `transfer` cycles; returns when the data is there."""
@@ -369,12 +443,12 @@ class Sm:
         self.global_load_bytes += size
         return start + latency
 
-    def store(self, cycle: int, transfer: int, size: int) -> None:
+    def store(self, cycle: int, size: int) -> None:
         """Global writes: they take the path, and nobody waits for them."""
         start = self.load_free
         if start < cycle:
             start = cycle
-        self.load_free = start + transfer
+        self.load_free = start + int(size * self.reach.put)
         self.global_store_bytes += size
 
 

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.dispatch import Outcome
+from tlxviz.sim.effects import multiplies, shares
 from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, AgentRun, Cta, Row, Sm
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import place
 from tlxviz.sim.ranges import RangesAmiss, bounds_of_ranges, close_ranges, runs_with_ranges
+from tlxviz.sim.reach import resident
 from tlxviz.sim.rows import CODE, END, RELEASED_BY, RELEASED_RANK, RUN, table_of
 from tlxviz.trace.build import empty_events, events_from_columns
 from tlxviz.trace.model import COLUMNS as EVENT_COLUMNS
@@ -52,7 +54,7 @@ def launch_trace(
         launch,
         program,
         device,
-        cycles=launch_cycles(launch, device, outcome) if hang is None else int(hang["cycle"]),
+        cycles=launch_cycles(launch, program, device, outcome) if hang is None else int(hang["cycle"]),
         flop=launch_flop(launch, outcome),
         tracks=tracks,
         events=events,
@@ -95,7 +97,7 @@ def described(
         events: The events.
         provenance: Who recorded, with which options.
         statistics: Totals of the recorder.
-        clock_mhz: The SM clock; what the device sustains by default.
+        clock_mhz: The SM clock; that of the machine model by default.
         ttgir: The text to show; that of the launch by default.
         hang: The report of a launch that never ended.
         complete: Whether it was not interrupted.
@@ -105,7 +107,7 @@ def described(
         grid=launch.grid,
         arguments={name: shown(value) for name, value in launch.arguments.items()},
         device=device.to_manifest(),
-        clock_mhz=device.clock.sustained_mhz if clock_mhz is None else clock_mhz,
+        clock_mhz=clock_of(program, device) if clock_mhz is None else clock_mhz,
         cycles=cycles,
         flop=flop,
         tracks=tracks,
@@ -299,34 +301,46 @@ def launch_flop(launch: CaughtLaunch, outcome: Outcome) -> int:
     return flop * total // outcome.done if outcome.done and outcome.done < total else flop
 
 
-def launch_cycles(launch: CaughtLaunch, device: Device, outcome: Outcome) -> int:
+def launch_cycles(launch: CaughtLaunch, program: Program, device: Device, outcome: Outcome) -> int:
     """The duration of a launch that ended: its CTAs and what launching costs; not less than DRAM takes for the
     arguments. In SM cycles."""
-    clock = device.clock.sustained_mhz
-    cycles = outcome.cycles + round(device.launch.kernel_ns * clock / 1000)
-    return max(cycles, _traffic_floor(launch, device, outcome))
+    cycles = max(outcome.cycles, _traffic_floor(launch, program, device, outcome))
+    return cycles + round(device.launch.kernel_ns * device.clock.boost_mhz / 1000)
 
 
-def _traffic_floor(launch: CaughtLaunch, device: Device, outcome: Outcome) -> int:
-    """Cycles that L2 takes for all bytes that the CTAs move, or DRAM for what does not fit into L2.
-
-    What the CTAs move is at least read or written once; tensors that fit into half of L2 are taken to be there.
-    """
-    moved = sum(
-        sm.tma_load_bytes - sm.multicast_bytes + sm.tma_store_bytes + sm.global_load_bytes + sm.global_store_bytes
-        for sm in outcome.sms
+def footprint(launch: CaughtLaunch) -> int:
+    """Bytes of the launch's tensors."""
+    tensors = (tensor_of(value) for _, value in launch.parameters)
+    return sum(
+        {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors if t is not None}.values()
     )
+
+
+def clock_of(program: Program, device: Device) -> float:
+    """The SM clock: what power leaves while the tensor cores multiply, else the highest."""
+    return device.clock.sustained_mhz if multiplies(program) else device.clock.boost_mhz
+
+
+def _traffic_floor(launch: CaughtLaunch, program: Program, device: Device, outcome: Outcome) -> int:
+    """Cycles that L2 takes for all bytes that the CTAs move, or DRAM for what does not stay in L2.
+
+    What the CTAs move is at least read or written once.
+    """
+    memory = device.memory
+    stored = sum(sm.tma_store_bytes + sm.global_store_bytes for sm in outcome.sms)
+    loaded = sum(sm.tma_load_bytes - sm.multicast_bytes + sm.global_load_bytes for sm in outcome.sms)
     if outcome.done:
-        moved = moved * (launch.grid[0] * launch.grid[1] * launch.grid[2]) // outcome.done
-    tensors = {
-        tensor.untyped_storage().data_ptr(): tensor
-        for tensor in (tensor_of(value) for _, value in launch.parameters)
-        if tensor is not None
-    }
-    footprint = min(moved, sum(tensor.untyped_storage().nbytes() for tensor in tensors.values()))
-    cycles = moved / device.memory.l2_bytes_per_cycle
-    if footprint > device.memory.l2_bytes / 2:
-        cycles = max(cycles, footprint / device.memory.hbm_bytes_per_second * device.clock.sustained_mhz * 1e6)
+        total = launch.grid[0] * launch.grid[1] * launch.grid[2]
+        stored, loaded = stored * total // outcome.done, loaded * total // outcome.done
+    size = footprint(launch)
+    once = min(stored + loaded, size)
+    clock = clock_of(program, device)
+    cycles = max((stored + loaded) / memory.l2_bytes_per_cycle, once / memory.l2_distinct_bytes_per_cycle)
+    cycles *= clock / device.clock.boost_mhz
+    if not resident(device, size, shared=shares(program)):
+        written = min(stored, once)
+        seconds = (once - written) / memory.hbm_bytes_per_second + written / memory.hbm_write_bytes_per_second
+        cycles = max(cycles, seconds * clock * 1e6)
     return round(cycles)
 
 

@@ -13,14 +13,15 @@ from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.compiler import CompiledKernel
 from tlxviz.sim.dispatch import Dispatcher, Outcome, Tracing
-from tlxviz.sim.effects import computes_addresses, talks
+from tlxviz.sim.effects import computes_addresses, multiplies, shares, talks
 from tlxviz.sim.errors import HangError
 from tlxviz.sim.kernels import CYCLE_LIMIT, Kernels, quiet_process, written_tensors
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import Placement, place
 from tlxviz.sim.pointers import reached_from
-from tlxviz.sim.record import launch_cycles, launch_trace, tensor_of
+from tlxviz.sim.reach import reach
+from tlxviz.sim.record import footprint, launch_cycles, launch_trace, tensor_of
 from tlxviz.sim.recording import Recording
 from tlxviz.sim.unit import Options
 from tlxviz.trace.model import Trace
@@ -117,6 +118,7 @@ class SimulatedRecorder:
             self._device,
             placement,
             per_sm,
+            reach(self._device, footprint(launch), total, shared=shares(program), multiplies=multiplies(program)),
             arguments,
             # a handful of CTAs is recorded and forgotten in less time than a second version is compiled in
             lambda: kernel(bool(tracing) and len(numbers) <= _FEW),
@@ -153,7 +155,7 @@ class SimulatedRecorder:
                 each.trace.launches.append(trace)
         if stopped is not None:
             raise stopped
-        cycles = launch_cycles(launch, self._device, outcome)
+        cycles = launch_cycles(launch, program, self._device, outcome)
         sms = min(len(placement.columns) * placement.size, -(-total // per_sm))
         return Simulated(cycles, sms, self._owed(launch, program))
 

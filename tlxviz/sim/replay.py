@@ -18,14 +18,15 @@ from numpy.typing import NDArray
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.dispatch import Dispatcher, Outcome, Tracing
-from tlxviz.sim.effects import talks
+from tlxviz.sim.effects import multiplies, shares, talks
 from tlxviz.sim.engine import AgentRun, Barrier, Cta
 from tlxviz.sim.errors import HangError
 from tlxviz.sim.kernels import CYCLE_LIMIT, Kernels, quiet_process
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import place
-from tlxviz.sim.record import launch_cycles, launch_flop, statistics, totals_of_sms
+from tlxviz.sim.reach import reach
+from tlxviz.sim.record import footprint, launch_cycles, launch_flop, statistics, totals_of_sms
 from tlxviz.sim.rows import COLUMNS, table_of
 from tlxviz.sim.unit import Options
 
@@ -143,7 +144,8 @@ def replay(launch: CaughtLaunch, device: Device, ctas: Sequence[int], *, cycle_l
     def plain() -> Any:
         return kernels.kernel(launch, Options(False, False, cycle_limit))
 
-    dispatcher = Dispatcher(program, device, placement, per_sm, arguments, plain, kernel)
+    data = reach(device, footprint(launch), total, shared=shares(program), multiplies=multiplies(program))
+    dispatcher = Dispatcher(program, device, placement, per_sm, data, arguments, plain, kernel)
     numbers = list(range(total)) if traced and talks(program) else sorted(traced)
     hang: dict[str, Any] | None = None
     if numbers:
@@ -156,7 +158,7 @@ def replay(launch: CaughtLaunch, device: Device, ctas: Sequence[int], *, cycle_l
         program,
         tuple(_cta(program, cta, outcome.now) for cta in sorted(outcome.traced, key=lambda each: each.index)),
         hang,
-        launch_cycles(launch, device, outcome) if hang is None else int(hang["cycle"]),
+        launch_cycles(launch, program, device, outcome) if hang is None else int(hang["cycle"]),
         launch_flop(launch, outcome),
         per_sm,
         statistics(launch, program, device, outcome, per_sm) if outcome.sms else {},

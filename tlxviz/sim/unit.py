@@ -64,7 +64,16 @@ class Unit:
     addressing: dict[Value, bool] = field(default_factory=dict[Value, bool])
     """Which tensors are made of ranges and scalars only; filled by `costs`."""
     counter: int = 0
+    _multiplies: bool | None = None
+    _users: dict[Value, list[Operation]] | None = None
     _asm: dict[Any, str] = field(default_factory=dict[Any, str])
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether the kernel has wgmmas."""
+        if self._multiplies is None:
+            self._multiplies = any(op.name == "ttng.warp_group_dot" for op in self.program.module.walk())
+        return self._multiplies
 
     @property
     def clustered(self) -> bool:
@@ -80,6 +89,15 @@ class Unit:
     def contents(self) -> set[int]:
         """Buffers whose contents are computed."""
         return self.liveness.buffers
+
+    def users(self, value: Value) -> list[Operation]:
+        """Operations that take `value`."""
+        if self._users is None:
+            self._users = {}
+            for op in self.program.module.walk():
+                for operand in op.operands:
+                    self._users.setdefault(operand, []).append(op)
+        return self._users.get(value, [])
 
     def constant(self, value: Any, prefix: str = "K") -> str:
         """A global name for `value`."""

@@ -21,7 +21,14 @@ def write_agent(e: Emitter, name: str, parameters: Sequence[str], region: Region
 
 def prologue(e: Emitter) -> list[str]:
     """Lines that a function begins with which runs on a warp group's clock."""
-    lines = ["send = me.send", "sm = cta.sm", "loop = sm.loop", "heap = loop.heap", "seq = loop.sequence"]
+    lines = [
+        "send = me.send",
+        "sm = cta.sm",
+        "loop = sm.loop",
+        "reach = sm.reach",
+        "heap = loop.heap",
+        "seq = loop.sequence",
+    ]
     if e.traced:
         lines += ["rows = cta.rows", "emit = rows.append", f"base = me.number * {3 * len(e.unit.program.sites)}"]
         if e.unit.marked:

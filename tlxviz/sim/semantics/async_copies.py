@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 from tlxviz.ir.operation import Operation
-from tlxviz.ir.types import bytes_of, element_of
+from tlxviz.ir.types import bytes_of
 from tlxviz.sim import costs
+from tlxviz.sim.effects import own_loads
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.engine import TMA
 from tlxviz.sim.errors import UnsupportedOperation
@@ -19,19 +18,23 @@ from tlxviz.sim.semantics.sync import barrier, drain
 
 @emits("ttg.async_copy_global_to_local")
 def async_copy(e: Emitter, op: Operation) -> None:
-    memory = e.unit.device.memory
     pointer, target = op.groups["ptr"][0], op.groups["dst"][0]
     if op.operand("barrier") is not None:
         bulk_copy(e, op)
         return
     size = bytes_of(target.type)
-    costs.issue(e, pointer.type, 1.0 / max(1.0, 16 / max(1, bytes_of(element_of(target.type)))))
+    costs.issue(e, pointer.type)
+    if op.operand("mask") is not None:
+        costs.logic(e, pointer.type, 2.0)  # a size of 16 or 0, and whether it is 0
+    if e.reading:
+        costs.block_barrier(e)  # all warps are done with what was there
+    costs.accesses(e, size)
     e.flush()
     begin = e.mark()
     e.order()
     view = e.scalar(target)
-    transfer = math.ceil(size / memory.load_bytes_per_cycle)
-    ready = e.let(f"sm.load(t, {transfer}, {round(memory.cp_async_latency_cycles)}, {size})", "r")
+    rate = "own_load" if op in own_loads(e.unit.program) else "load"
+    ready = e.let(f"sm.load(t, int({size} * reach.{rate}), reach.copy_latency, {size})", "r")
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
     e.line(f"if me.group[0] < {ready}: me.group = ({ready}, {row})")
@@ -70,10 +73,10 @@ def bulk_copy(e: Emitter, op: Operation) -> None:
     e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
-    transfer = e.let(f"-(-{size} // {round(tma.bytes_per_cycle)})", "x")
+    transfer = e.let(f"int({size} * reach.tma)", "x")
     x = e.queue("tma_free", transfer)
     e.line(f"sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
-    landed = f"{x} + {transfer} + {round(tma.l2_latency_cycles)}"
+    landed = f"{x} + {transfer} + reach.tma_latency"
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, slot=f"{view}.slot", phase="-1", cause=row, engine=TMA)
@@ -117,4 +120,9 @@ def async_wait(e: Emitter, op: Operation) -> None:
         e.set(result, Scalar("None"))
     drain(e, "me.copies", f"len({{q}}) > {op.attributes['num']}", 8.0)
     costs.block_barrier(e)
+    if e.unit.multiplies:
+        # wgmma reads shared memory by another proxy: the compiler adds a fence later, and that waits for all copies
+        e.charge(latency=e.unit.device.sync.fence_async_shared)
+        e.flush()
+        e.line("if me.copies and t < me.copies[-1][0]: t = me.copies[-1][0]")
     e.order()  # what has arrived until now can be read

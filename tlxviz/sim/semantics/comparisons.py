@@ -16,7 +16,7 @@ _UNSIGNED = {"ult": "<", "ule": "<=", "ugt": ">", "uge": ">="}
 
 @emits("arith.cmpi")
 def cmpi(e: Emitter, op: Operation) -> None:
-    costs.comparison(e, op.operands[0].type)
+    costs.logic(e, op.operands[0].type)
     if skip(e, op):
         return
     predicate = str(op.attributes["predicate"])
@@ -52,7 +52,7 @@ _UNORDERED = {"ueq": "==", "ugt": "<=", "uge": "<", "ult": ">=", "ule": ">"}
 
 @emits("arith.cmpf")
 def cmpf(e: Emitter, op: Operation) -> None:
-    costs.comparison(e, op.operands[0].type)
+    costs.logic(e, op.operands[0].type)
     if skip(e, op):
         return
     predicate = str(op.attributes["predicate"])
@@ -79,7 +79,7 @@ def cmpf(e: Emitter, op: Operation) -> None:
 
 @emits("arith.select")
 def select(e: Emitter, op: Operation) -> None:
-    costs.comparison(e, op.result.type)
+    costs.elementwise(e, op)
     if skip(e, op):
         return
     condition, left, right = op.operands
@@ -122,7 +122,7 @@ def _pointer_offsets(e: Emitter, held: Held, type_: Type) -> tuple[str, str]:
 
 
 def _min_max(e: Emitter, op: Operation) -> None:
-    costs.minmax(e, op.result.type)
+    costs.elementwise(e, op)
     if skip(e, op):
         return
     name = op.name.removeprefix("arith.")

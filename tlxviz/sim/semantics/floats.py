@@ -37,9 +37,16 @@ def subf(e: Emitter, op: Operation) -> None:
     float_binary(e, op, "-", costs.elementwise)
 
 
+def _product_cost(e: Emitter, op: Operation) -> None:
+    """None for a product that is only added to something: that is one multiply-add, and the sum counts it."""
+    users = e.unit.users(op.result)
+    if len(users) != 1 or users[0].name not in ("arith.addf", "arith.subf"):
+        costs.elementwise(e, op)
+
+
 @emits("arith.mulf")
 def mulf(e: Emitter, op: Operation) -> None:
-    float_binary(e, op, "*", costs.elementwise)
+    float_binary(e, op, "*", _product_cost)
 
 
 def _division_cost(e: Emitter, op: Operation) -> None:

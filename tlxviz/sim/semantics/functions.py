@@ -101,13 +101,9 @@ def _set(e: Emitter, op: Operation, expressions: list[str]) -> None:
 
 
 def _reduction_cost(e: Emitter, op: Operation) -> None:
-    alu = e.unit.device.alu
-    type_ = op.operands[0].type
-    if _only(op) in _EXTREMES:
-        costs.minmax(e, type_)
-    else:
-        costs.issue(e, type_, float(len(op.operands)))
-    e.charge(latency=5 * (alu.shuffle_cycles + alu.latency_cycles) / 2)
+    inside = op.regions[0].entry.body
+    first = inside[0] if len(inside) == 1 else None
+    costs.reduction(e, op.operands[0].type, int(op.attributes["axis"]), first, len(op.operands))
 
 
 @emits("tt.scan")

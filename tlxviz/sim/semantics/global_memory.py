@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.types import PointerType, TensorType, element_of
 from tlxviz.sim import costs
+from tlxviz.sim.effects import own_loads
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.expressions import parts_code
@@ -14,15 +17,15 @@ from tlxviz.sim.semantics.operands import filler_code, mask_code, skip, uniform
 
 @emits("tt.load")
 def load(e: Emitter, op: Operation) -> None:
-    memory = e.unit.device.memory
     pointer = op.groups["ptr"][0]
-    cycles, size = costs.global_traffic(e, pointer.type, "load")
+    size = costs.global_traffic(e, pointer.type)
     e.order()
     if op.attributes.get("isVolatile") or not isinstance(pointer.type, TensorType):
         e.poll()
     ready = e.fresh("r")
     if e.timed:
-        e.line(f"{ready} = sm.load(t, {cycles}, {round(memory.l2_latency_cycles)}, {size})")
+        rate = "own_load" if op in own_loads(e.unit.program) else "load"
+        e.line(f"{ready} = sm.load(t, int({size} * reach.{rate}), reach.load_latency, {size})")
         e.pending[op.result] = ready
     if skip(e, op):
         e.set(op.result, Absent())
@@ -63,10 +66,10 @@ def load(e: Emitter, op: Operation) -> None:
 @emits("tt.store")
 def store(e: Emitter, op: Operation) -> None:
     pointer, value = op.groups["ptr"][0], op.groups["value"][0]
-    cycles, size = costs.global_traffic(e, pointer.type, "store")
+    size = costs.global_traffic(e, pointer.type)
     e.order()
     if e.timed:
-        e.line(f"sm.store(t, {cycles}, {size})")
+        e.line(f"sm.store(t, {size})")
     if not e.unit.liveness.stores(op, e.values):
         return
     mask = op.operand("mask")
@@ -95,7 +98,8 @@ def store(e: Emitter, op: Operation) -> None:
 def atomic(e: Emitter, op: Operation) -> None:
     memory = e.unit.device.memory
     pointer, value = op.groups["ptr"][0], op.groups["value"][0]
-    cycles, size = costs.global_traffic(e, pointer.type, "atomic")
+    size = costs.global_traffic(e, pointer.type)
+    cycles = math.ceil(size / memory.load_bytes_per_cycle)
     e.settle_loads()
     e.order()
     e.poll()

@@ -76,7 +76,7 @@ _register_int_binaries()
 
 @emits("arith.divsi", "arith.remsi")
 def division(e: Emitter, op: Operation) -> None:
-    costs.issue(e, op.result.type, 8.0)
+    costs.division(e, op)
     if skip(e, op):
         return
     left, right = op.operands
@@ -110,7 +110,10 @@ def division(e: Emitter, op: Operation) -> None:
     "arith.divui", "arith.remui", "arith.shrui", "arith.shrsi", "arith.ceildivsi", "arith.ceildivui", "arith.floordivsi"
 )
 def unsigned_division(e: Emitter, op: Operation) -> None:
-    costs.issue(e, op.result.type, 1.0 if "shr" in op.name else 8.0)
+    if "shr" in op.name:
+        costs.logic(e, op.result.type)
+    else:
+        costs.division(e, op)
     if skip(e, op):
         return
     type_ = scalar_type(op.result.type)

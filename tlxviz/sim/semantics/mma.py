@@ -27,8 +27,8 @@ K_BYTES = 32
 """Bytes of a row of A that one wgmma multiplies, whatever the type."""
 
 
-def product_cycles(e: Emitter, op: Operation) -> tuple[int, int]:
-    """Cycles that the wgmmas of a product keep the SM's tensor cores busy; that a warp group issues its own."""
+def product_cycles(e: Emitter, op: Operation) -> tuple[int, int, int]:
+    """Cycles that the wgmmas of a product keep the SM's tensor cores busy; how many there are; their columns."""
     core = e.unit.device.tensor_core
     type_, first = op.result.type, op.groups["a"][0].type
     assert isinstance(type_, TensorType)
@@ -42,9 +42,7 @@ def product_cycles(e: Emitter, op: Operation) -> tuple[int, int]:
     else:
         least = core.narrow_register_cycles
     each = max(flop(op) / tensor_rate(e, op) / count, least)
-    own = math.ceil(count / max(1, e.warps // 4))
-    issue = core.issue_cycles + (own - 1) * columns * core.issue_cycles_per_column
-    return max(1, math.ceil(count * each)), round(issue)
+    return max(1, math.ceil(count * each)), count, columns
 
 
 def _instruction_columns(type_: TensorType) -> int:
@@ -156,22 +154,32 @@ def _mma_sync(e: Emitter, op: Operation) -> None:
     e.record(begin=x, end="t", cause=row, engine=TENSOR_CORE)
 
 
+_ADDRESS_INSTRUCTIONS = 4
+"""For the descriptors of a wgmma's operands; they are scalars' work, and two of them depend on each other."""
+
+
 @emits("ttng.warp_group_dot")
 def warp_group_dot(e: Emitter, op: Operation) -> None:
     core = e.unit.device.tensor_core
     result = op.result
-    duration, issue = product_cycles(e, op)
+    duration, count, columns = product_cycles(e, op)
     work = flop(op)
+    own = count / max(1, e.warps // 4)
+    first = op.groups["a"][0]
     e.settle_loads()
     e.flush()
     begin = e.mark()
-    e.charge(latency=issue)
+    e.charge(slots=_ADDRESS_INSTRUCTIONS * own * max(1.0, e.warps / e.unit.device.alu.schedulers))
+    e.charge(latency=core.issue_cycles)
+    if not isinstance(first.type, MemDescType):
+        e.charge(latency=core.register_cycles)
     e.order()
     row = e.row()
-    first = op.groups["a"][0]
     slot = f"{e.scalar(first)}.slot" if isinstance(first.type, MemDescType) else "-1"
+    took = round(max(0.0, own - 1) * columns * core.issue_cycles_per_column)
+    e.line(f"t = sm.issue(t, {took}, {count - core.queue}, {duration}, {duration / count})")
+    x = e.let(f"sm.tensor_free - {duration}", "x")
     e.record(begin=begin, slot=slot)
-    x = e.queue("tensor_free", duration)
     e.line(f"sm.tensor_busy += {duration}; sm.flop += {work}")
     done = f"{x} + {duration + round(core.completion_cycles)}"
     if e.traced:
@@ -194,3 +202,4 @@ def warp_group_dot_wait(e: Emitter, op: Operation) -> None:
         if operand in e.unit.arrays:
             e.unit.arrays.add(result)
     drain(e, "me.mmas", f"len({{q}}) > {op.attributes['pendings']}", e.unit.device.tensor_core.wait_cycles)
+    e.reading = True

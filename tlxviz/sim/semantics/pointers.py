@@ -14,7 +14,7 @@ from tlxviz.sim.semantics.operands import scalar_type, skip, uniform
 
 @emits("tt.addptr")
 def addptr(e: Emitter, op: Operation) -> None:
-    costs.issue(e, op.result.type)
+    costs.issue(e, op.result.type, 2.0)  # an addition of 64 bits is two instructions
     if skip(e, op):
         return
     pointer, offset = op.operands

@@ -8,6 +8,8 @@ from tlxviz.ir.operation import Block, Operation, Value
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.representation import Absent, Held, Scalar, codes, rebuild, shape_of
 
+ARRIVALS = frozenset({"ttng.arrive_barrier", "tlx.warp_barrier_arrive"})
+
 
 def start(e: Emitter, initial: Sequence[Value], arguments: Sequence[Value]) -> list[Held]:
     """Representations to try first for loop-carried values: those of the initial values."""
@@ -77,6 +79,9 @@ def _loop(
         first = [e.get(v) if not isinstance(s, Absent) else Absent() for v, s in zip(initial, shapes, strict=True)]
         e.assign(*_conversions(e, carried, first, shapes, initial))
         counter = _enter_loop(e, _has_sites(e, op))
+        # what the round before may have left, however often the loop is written
+        inside = {inner.name for inner in op.walk()}
+        e.unmet, e.reading = not inside.isdisjoint(ARRIVALS), "ttng.warp_group_dot_wait" in inside
         with e.block(heading):
             if counter:
                 e.line(f"{counter} += 1")
@@ -89,6 +94,7 @@ def _loop(
             if wider == shapes:
                 e.assign(*_conversions(e, carried, yielded, shapes, values))
         e.loops.pop()
+        e.unmet, e.reading = not inside.isdisjoint(ARRIVALS), "ttng.warp_group_dot_wait" in inside
         if wider == shapes:
             return carried
         attempt.undo()

@@ -60,7 +60,7 @@ def drain(e: Emitter, queue: str, condition: str, cycles: float) -> None:
 
 @emits("ttng.init_barrier")
 def init_barrier(e: Emitter, op: Operation) -> None:
-    e.charge(slots=1)
+    e.charge(latency=e.unit.device.sync.mbarrier_arrive)
     e.line(f"{barrier(e, op.groups['barrier'][0])}.init({op.attributes['count']})")
     if op is e.unit.meets_after:
         meet(e)
@@ -99,6 +99,8 @@ def wait_barrier(e: Emitter, op: Operation) -> None:
     phase = e.scalar(phase_value)
     if not _is_bit(phase_value):
         phase = e.let(f"{phase} & 1", "p")
+    if e.unmet:
+        costs.block_barrier(e)
     e.order()
     begin = e.mark()
     outer, inner = e.iteration()
@@ -134,7 +136,10 @@ def arrive_barrier(e: Emitter, op: Operation) -> None:
     b = barrier(e, op.groups["barrier"][0])
     e.flush()
     begin = e.mark()
+    # once so that all have done what came before, and once more as part of arriving
     costs.block_barrier(e)
+    costs.block_barrier(e)
+    e.unmet = True
     e.charge(latency=e.unit.device.sync.mbarrier_arrive)
     e.order()
     row = e.row()

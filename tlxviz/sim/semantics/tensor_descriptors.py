@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.types import TensorDescType, bytes_of
+from tlxviz.sim.effects import own_loads
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.expressions import tuple_code
@@ -63,8 +62,9 @@ def descriptor_load(e: Emitter, op: Operation) -> None:
     size = bytes_of(op.result.type)
     e.order()
     if e.timed:
-        latency = round(tma.issue_cycles + tma.l2_latency_cycles)
-        e.line(f"t = sm.load(t, {math.ceil(size / tma.bytes_per_cycle)}, {latency}, {size})")
+        rate = "own_tma" if op in own_loads(e.unit.program) else "tma"
+        latency = f"{round(tma.issue_cycles)} + reach.tma_latency"
+        e.line(f"t = sm.load(t, int({size} * reach.{rate}), {latency}, {size})")
     if skip(e, op):
         e.set(op.result, Absent())
         return
@@ -78,7 +78,7 @@ def descriptor_store(e: Emitter, op: Operation) -> None:
     size = bytes_of(source.type)
     e.order()
     if e.timed:
-        e.line(f"sm.store(t, {math.ceil(size / e.unit.device.tma.store_bytes_per_cycle)}, {size})")
+        e.line(f"sm.store(t, {size})")
     if e.values:
         at = tuple_code(e.scalar(value) for value in op.groups["coords"])
         desc = e.scalar(op.groups["desc"][0])

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from tlxviz.ir.operation import Operation
-from tlxviz.ir.types import MemDescType, Type, bytes_of
+from tlxviz.ir.types import MemDescType, Type, bytes_of, element_of
 from tlxviz.sim import costs
+from tlxviz.sim.effects import descriptor_name, own_loads
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.engine import TMA
 from tlxviz.sim.errors import UnsupportedOperation
@@ -38,6 +39,17 @@ def _block_bytes(type_: Type) -> int:
     return bytes_of(type_)
 
 
+def _issue_cycles(e: Emitter, type_: Type) -> float:
+    """A copy of a block: as many instructions as it has boxes, each as wide as the swizzle."""
+    tma = e.unit.device.tma
+    assert isinstance(type_, MemDescType)
+    swizzle = type_.encoding.parameters.get("swizzlingByteWidth", 0) if type_.encoding is not None else 0
+    transposed = type_.encoding is not None and type_.encoding.parameters.get("transposed", False)
+    row = type_.shape[0 if transposed else -1] * bytes_of(element_of(type_))
+    boxes = max(1, row // swizzle) if isinstance(swizzle, int) and swizzle else 1
+    return tma.issue_cycles + (boxes - 1) * tma.box_cycles
+
+
 @emits("ttng.async_tma_copy_global_to_local", "ttng.async_tma_gather")
 def tma_load(e: Emitter, op: Operation) -> None:
     tma = e.unit.device.tma
@@ -58,8 +70,8 @@ def tma_load(e: Emitter, op: Operation) -> None:
     transfer = math.ceil(size / tma.bytes_per_cycle)
     e.flush()
     begin = e.mark()
-    costs.block_barrier(e)  # all warps have passed the expectation before one of them issues the copy
-    e.charge(latency=tma.issue_cycles)
+    costs.block_barrier(e)  # the bytes are expected before one warp issues the copy
+    e.charge(latency=_issue_cycles(e, target.type))
     e.order()
     row = e.row()
     e.record(begin=begin, barrier=b)
@@ -78,9 +90,14 @@ def tma_load(e: Emitter, op: Operation) -> None:
         e.line(f"multicast({load}, cta, {mask}, t, {b}, {row}, ({outer}, {inner}), {source})")
         close_guard(e, guarded)
         return
-    x = e.queue("tma_free", transfer)
-    e.line(f"sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
-    landed = f"{x} + {transfer + round(tma.l2_latency_cycles)}"
+    rate = "own_tma" if op in own_loads(e.unit.program) else "tma"
+    name = descriptor_name(e.unit.program, op)
+    if name:
+        e.line(f"if {name!r} not in sm.maps: sm.read_map(t, {name!r})")
+    taken = e.let(f"int({size} * reach.{rate})", "x")
+    x = e.queue("tma_free", taken)
+    e.line(f"sm.tma_busy += {taken}; sm.tma_load_bytes += {size}")
+    landed = f"{x} + {taken} + reach.tma_latency"
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, cause=row, engine=TMA, barrier=b)
@@ -108,7 +125,7 @@ def tma_store(e: Emitter, op: Operation) -> None:
     e.flush()
     begin = e.mark()
     costs.block_barrier(e)  # all warps have written before one of them issues the copy
-    e.charge(latency=tma.issue_cycles)
+    e.charge(latency=_issue_cycles(e, source.type))
     e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
@@ -149,6 +166,7 @@ def tma_store(e: Emitter, op: Operation) -> None:
 @emits("ttng.async_tma_store_wait")
 def tma_store_wait(e: Emitter, op: Operation) -> None:
     drain(e, "me.stores", f"len({{q}}) > {op.attributes['pendings']}", STORE_WAIT_CYCLES)
+    costs.block_barrier(e)  # one warp has waited for all
 
 
 @emits("ttng.async_tma_store_token_wait")
@@ -159,6 +177,7 @@ def tma_store_token_wait(e: Emitter, op: Operation) -> None:
     if isinstance(token, Scalar) and token.code != "None":
         first = f"{{q}} and {{q}}[0][0] <= {token.code}"
     drain(e, "me.stores", first, STORE_WAIT_CYCLES)
+    costs.block_barrier(e)
     for target, condition in zip(op.groups.get("barriers", ()), op.groups.get("barrier_preds", ()), strict=True):
         b = barrier(e, target)
         e.order()

@@ -27,6 +27,7 @@ def warp_specialize(e: Emitter, op: Operation) -> None:
         e.line(f"{run}.generator = {function}({', '.join(['cta', run, *captured])})")
         e.line(f"cta.spawn({run}, t + {delay})")
     assert default is not None
+    e.charge(latency=delay)  # the default task meets the others when they start
     block = default.entry
     for operation in block.body:
         e.emit(operation)
