@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tlxviz.calibrate.figures import figures, ruled
 from tlxviz.calibrate.results import Calibration, Measurement, from_json, measured, slope, to_json
+from tlxviz.devices import load_device
 from tlxviz.devices.file import SECTIONS
 
 DEVICE = {
@@ -148,3 +150,19 @@ def test_dram_latency_is_without_the_cost_of_timing_each_load() -> None:
         )
     )
     assert made["memory.dram_latency_cycles"].value == 688
+
+
+def test_the_shipped_file_of_the_h200_is_what_was_measured() -> None:
+    path = Path(__file__).parents[2] / "benchmarks" / "data" / "h200_calibration.json"
+    if not path.is_file():
+        pytest.skip("no benchmarks here")
+    data = json.loads(path.read_text())
+    device = load_device("h200")
+    found = Calibration(data["device"], [from_json(each) for each in data["measurements"]], data["failures"])
+    found.sustained_mhz = device.clock.sustained_mhz
+    made = figures(found)
+    assert set(made) == set(ruled())
+    for name, figure in made.items():
+        section, _, key = name.partition(".")
+        assert getattr(getattr(device, section), key) == figure.value, name
+        assert device.sources[name] == figure.source

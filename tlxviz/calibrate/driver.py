@@ -16,7 +16,7 @@ _MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _LOG, _LOG_SIZE = 5, 6  # CU_JIT_ERROR_LOG_BUFFER, _SIZE_BYTES
 _SHARED_DEFAULT = 48 << 10
 _CLUSTER = 4  # CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
-_SYNTHETIC_CAPTURE = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+_RELAXED_CAPTURE = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 WORDS = 1 << 18
 """Words that a launch may write."""
 
@@ -263,7 +263,7 @@ class Gpu:
     def graph_microseconds(self, launches: Callable[[], None], repeats: int) -> list[float]:
         """Makes a CUDA graph of the `launches` and times its replays on the GPU."""
         graph, made = c_void_p(), c_void_p()
-        self._call("cuStreamBeginCapture_v2", self._stream, _SYNTHETIC_CAPTURE)
+        self._call("cuStreamBeginCapture_v2", self._stream, _RELAXED_CAPTURE)
         try:
             launches()
         finally:

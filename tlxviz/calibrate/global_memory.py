@@ -304,7 +304,7 @@ def stores(machine: Machine) -> Iterator[Measurement]:
 
 @benchmark("global.atomics")
 def atomics(machine: Machine) -> Iterator[Measurement]:
-    """Round trip of an atomic add by one thread; cycles of a warp's reductions to one address, and to 32."""
+    """Round trip of an atomic add by one thread, and by the 32 of a warp; reductions per cycle."""
     data = machine.buffer("matrix", _BIG)
     prepared = "    .reg .b32 v;\n    .reg .b64 at;\n    mov.b32 v, 0;\n"
     after = "{ .reg .pred odd; setp.eq.u32 odd, v, 123; @odd st.global.u32 [out], v; }"

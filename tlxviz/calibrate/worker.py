@@ -58,9 +58,17 @@ def work(names: Iterable[str]) -> int:
     """Runs benchmarks; the exit status is 1 where nothing more can be run in this process."""
     try:
         gpu = Gpu()
+        known = gpu.describe()
+        if known["capability"] != [9, 0]:
+            major, minor = known["capability"]
+            _tell(
+                cannot="the microbenchmarks are written for Hopper (compute capability 9.0), and "
+                f"{known['cuda_name']} has {major}.{minor}."
+            )
+            return 1
         _tell(
             device={
-                **gpu.describe(),
+                **known,
                 "driver": _driver_version(),
                 "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
             }
@@ -71,13 +79,13 @@ def work(names: Iterable[str]) -> int:
     except (TlxvizError, DriverError) as error:
         _tell(cannot=str(error))
         return 1
-    known = benchmarks()
+    found = benchmarks()
     for name in names:
         _tell(begin=name)
         begin = time.monotonic()
         try:
-            for found in known[name].run(gpu):
-                _tell(measurement=to_json(found))
+            for point in found[name].run(gpu):
+                _tell(measurement=to_json(point))
         except Exception as error:
             _tell(failed=name, error=f"{type(error).__name__}: {error}")
             if isinstance(error, DriverError) and error.fatal:

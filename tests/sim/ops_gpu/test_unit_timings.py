@@ -215,6 +215,25 @@ def test_narrow_instructions_leave_the_tensor_core_idle(n: int):
 
 
 @triton.jit
+def combined(x_ptr, y_ptr, LARGER: tl.constexpr):
+    at = tl.arange(0, 128)[:, None] * 128 + tl.arange(0, 128)[None, :]
+    x = tl.load(x_ptr + at)
+    for _ in range(8):
+        x = tl.maximum(x, x * 2) if LARGER else x + x * 2
+    tl.store(y_ptr + at, x)
+
+
+def test_the_larger_of_two_takes_twice_as_long_as_their_sum():
+    def cycles(larger: bool) -> int:
+        x, y = torch.randn(128, 128), torch.zeros(128, 128)
+        return run_kernel(combined, (1,), x, y, LARGER=larger).cycles
+
+    alu = DEVICE.alu
+    longer = 8 * 128 * 128 * (1 / alu.minmax - 1 / alu.fp32)
+    assert cycles(True) - cycles(False) == pytest.approx(longer, rel=0.02)
+
+
+@triton.jit
 def copied(x_ptr, y_ptr, SIZE: tl.constexpr):
     buffers = tlx.local_alloc((SIZE,), tl.float32, 1)
     at = tl.arange(0, SIZE)
