@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from tlxviz.devices import load_device  # noqa: E402
 from tlxviz.launch.model import HostDescriptor, Launch  # noqa: E402
 from tlxviz.launch.script import run_script  # noqa: E402
 from tlxviz.sim.recorder import SimulatedRecorder  # noqa: E402
+from tlxviz.sim.recording import Recording  # noqa: E402
 
 INTERPRETED = """
 import json, sys, time
@@ -80,8 +81,9 @@ def seconds(run: Callable[[], Any], repeats: int = 5) -> float:
     return min(taken)
 
 
-def recorder(**options: Any) -> SimulatedRecorder:
-    return SimulatedRecorder(load_device("h200"), **options)
+def recorder(*, values: bool = True, ctas: Sequence[int] | None = None) -> SimulatedRecorder:
+    """One that records every launch, as often as it is executed."""
+    return SimulatedRecorder(load_device("h200"), Recording(launches=None, ctas=ctas), values=values)
 
 
 def against_interpreter(python: str) -> list[dict[str, Any]]:
@@ -128,12 +130,7 @@ def one_cta() -> dict[str, Any]:
     record.execute(launch)
     first = time.perf_counter() - start
     events = len(record.trace.launches[0].events)
-    fresh = recorder(values=False)
-    fresh._compiled, fresh._programs = record._compiled, record._programs  # pyright: ignore[reportPrivateUsage]
-    taken: list[float] = []
-    for _ in range(7):
-        fresh._seen.clear()  # pyright: ignore[reportPrivateUsage]
-        taken.append(seconds(lambda: fresh.execute(launch), 1))
+    taken = [seconds(lambda: record.execute(launch), 1) for _ in range(7)]
     return {
         "what": "hopper_gemm_ws 8192^3, one CTA, values off, traced; compiled in a fresh process",
         "events": events,
@@ -174,7 +171,7 @@ def dot_share() -> dict[str, Any]:
     record = recorder(ctas=())
     record.execute(launch)
     whole = seconds(lambda: record.execute(launch))
-    (compiled,) = (kernel for (_, traced), kernel in record._compiled.items() if not traced)  # pyright: ignore[reportPrivateUsage]
+    (compiled,) = record._kernels.compiled  # pyright: ignore[reportPrivateUsage]
     spent = 0.0
     plain = {name: getattr(torch, name) for name in ("mm", "addmm")}
 
