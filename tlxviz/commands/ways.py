@@ -27,18 +27,34 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 
 
-class Session(Protocol):
-    """One recording of a script."""
+End = Callable[[BaseException], object]
+"""Ends the process, for when nothing else can be done; is given the reason."""
+Run = Callable[["Path | str", "LaunchLog", End], int]
+
+
+class Session:
+    """One recording of a script.
+
+    Args:
+        recorder: Keeps what is recorded.
+        run: Runs the script.
+    """
+
+    def __init__(self, recorder: Recorder | GpuRecorder, run: Run) -> None:
+        self._recorder = recorder
+        self._run = run
 
     @property
     def recordings(self) -> list[Recording]:
         """What is kept of the launches, and for whom."""
-        ...
+        return self._recorder.recordings
 
     @property
-    def trace(self) -> Trace: ...
+    def trace(self) -> Trace:
+        """What was recorded."""
+        return self._recorder.trace
 
-    def run(self, target: Path | str, log: LaunchLog, end: Callable[[BaseException], object]) -> int:
+    def run(self, target: Path | str, log: LaunchLog, end: End) -> int:
         """Run the script, or the module of that name, and return its exit status.
 
         Args:
@@ -46,7 +62,7 @@ class Session(Protocol):
             log: Where it is written down what it launches.
             end: Ends the process, for when nothing else can be done; is given the reason.
         """
-        ...
+        return self._run(target, log, end)
 
 
 class Way(Protocol):
@@ -54,7 +70,9 @@ class Way(Protocol):
     units: str
     """The words for what is done to a kernel, and what of it is counted."""
 
-    def begin(self, progress: Progress) -> Session: ...
+    def begin(self, progress: Progress) -> Session:
+        """Make ready to record; `progress` is told the kernel, what is done and how much there is to do."""
+        ...
 
 
 def add_gpu_arguments(parser: argparse.ArgumentParser) -> None:
@@ -126,7 +144,7 @@ class Simulation:
         self._device = backend.load_device(name)
         self._arguments = arguments
 
-    def begin(self, progress: Progress) -> _Simulating:
+    def begin(self, progress: Progress) -> Session:
         arguments = self._arguments
         recorder = self._backend.make_recorder(
             self._device,
@@ -136,30 +154,13 @@ class Simulation:
             values=arguments.values == "on",
             progress=progress,
         )
-        return _Simulating(self, recorder)
+        return Session(recorder, lambda target, log, end: self._run(recorder, target, log))
 
-    def run(self, recorder: Recorder, target: Path | str, log: LaunchLog) -> int:
+    def _run(self, recorder: Recorder, target: Path | str, log: LaunchLog) -> int:
         arguments = self._arguments
         return self._backend.run_script(
             target, arguments.arguments, self._device, recorder.execute, log, first_config=arguments.first_config
         )
-
-
-class _Simulating:
-    def __init__(self, way: Simulation, recorder: Recorder) -> None:
-        self._way = way
-        self._recorder = recorder
-
-    @property
-    def recordings(self) -> list[Recording]:
-        return self._recorder.recordings
-
-    @property
-    def trace(self) -> Trace:
-        return self._recorder.trace
-
-    def run(self, target: Path | str, log: LaunchLog, end: Callable[[BaseException], object]) -> int:
-        return self._way.run(self._recorder, target, log)
 
 
 class Measurement:
@@ -176,7 +177,7 @@ class Measurement:
         self._gpu = gpu
         self._arguments = arguments
 
-    def begin(self, progress: Progress) -> _Measuring:
+    def begin(self, progress: Progress) -> Session:
         arguments = self._arguments
         recorder = self._gpu.make_recorder(
             _probe_options(arguments),
@@ -185,11 +186,9 @@ class Measurement:
             ctas=arguments.ctas,
             progress=progress,
         )
-        return _Measuring(self, recorder)
+        return Session(recorder, lambda target, log, end: self._run(recorder, target, log, end))
 
-    def run(
-        self, recorder: GpuRecorder, target: Path | str, log: LaunchLog, end: Callable[[BaseException], object]
-    ) -> int:
+    def _run(self, recorder: GpuRecorder, target: Path | str, log: LaunchLog, end: End) -> int:
         arguments = self._arguments
 
         def name_device() -> None:
@@ -197,23 +196,6 @@ class Measurement:
 
         handler = _UntilStuck(recorder, name_device, end)
         return self._gpu.run_script(target, arguments.arguments, handler, log, first_config=arguments.first_config)
-
-
-class _Measuring:
-    def __init__(self, way: Measurement, recorder: GpuRecorder) -> None:
-        self._way = way
-        self._recorder = recorder
-
-    @property
-    def recordings(self) -> list[Recording]:
-        return self._recorder.recordings
-
-    @property
-    def trace(self) -> Trace:
-        return self._recorder.trace
-
-    def run(self, target: Path | str, log: LaunchLog, end: Callable[[BaseException], object]) -> int:
-        return self._way.run(self._recorder, target, log, end)
 
 
 class _UntilStuck:
