@@ -13,7 +13,7 @@ from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program, Site
 from tlxviz.probe.clocks import CommonClock, common_clock
 from tlxviz.probe.correction import Correction, Stretch
-from tlxviz.probe.engines import settle
+from tlxviz.probe.engines import Table, settle
 from tlxviz.probe.plan import Plan
 from tlxviz.probe.points import Point
 from tlxviz.probe.ptx import tag_of
@@ -41,8 +41,6 @@ from tlxviz.sim.rows import (
 )
 from tlxviz.trace.build import empty_events
 from tlxviz.trace.model import Events, Track, TrackKind
-
-Table = NDArray[np.int64]
 
 
 class RecordMismatch(TlxvizError):
@@ -149,11 +147,7 @@ class Assembler:
         found = [Passed(nothing, nothing) for _ in cta.agents]
         start = int(part.headers["start_clock"][cta.cta])
         for warp in sorted(self.plan.warps(self.program)):
-            runs = [
-                number
-                for number, agent in enumerate(cta.agents)
-                if agent.first_thread // 32 <= warp < agent.first_thread // 32 + agent.warps
-            ]
+            runs = [number for number, agent in enumerate(cta.agents) if warp in agent.warps_of_cta]
             if not runs:
                 continue
             kept = [np.flatnonzero(active[cta.agents[number].marks]) for number in runs]
@@ -169,7 +163,7 @@ class Assembler:
             made.missing += stream.missing
             first = 0
             for number, places in zip(runs, kept, strict=True):
-                if cta.agents[number].first_thread // 32 == warp:
+                if cta.agents[number].warps_of_cta[0] == warp:
                     own = stream.times[first : first + len(places)]
                     found[number] = Passed(places[: len(own)], own)
                 first += len(places)

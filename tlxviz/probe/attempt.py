@@ -21,6 +21,8 @@ from tlxviz.sim.replay import Replayed
 
 @dataclass(eq=False, slots=True)
 class Attempt:
+    """One plan, its builds, and what their launches left."""
+
     plan: Plan
     builds: Sequence[ProbingStages]
     """The compiler's stages of each part."""

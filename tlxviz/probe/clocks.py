@@ -24,6 +24,7 @@ class CommonClock:
 
     @property
     def mhz(self) -> float:
+        """The SM clock, on the mean of the launch."""
         return 1000 * self.cycles / max(1, self.ns)
 
     def cycle(self, sm: int, clock: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -48,6 +48,7 @@ class Memory:
         return tagged(self._base, self.shift, sm, listed=listed)
 
     def clear(self) -> None:
+        """Zero it, on the current stream."""
         self._tensor.zero_()
 
     def headers(self) -> NDArray[np.void]:

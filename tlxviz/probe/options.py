@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProbeOptions:
+    """The options of `run` that only recordings on a GPU have."""
+
     probes: str = "all"
     """Which sites: `barriers`, `tma`, `mma`, `all`, numbers of sites, or several of these with commas between."""
     all_warps: bool = False

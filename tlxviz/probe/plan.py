@@ -92,6 +92,7 @@ class Plan:
         return self.choice.groups, sorted(self.choice.numbers), self.ctas, self.all_warps, self.parts
 
     def points(self, program: Program) -> list[Point]:
+        """All points of the kernel, of which each part records some."""
         return place_points(program, self.choice.sites(program))
 
     def selection(self, program: Program, points: Sequence[Point], part: int) -> Selection:

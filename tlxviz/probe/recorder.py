@@ -34,8 +34,8 @@ class ProbingRecorder:
         self.device = device
         self.stuck = False
         """Whether a kernel is still running that may never end, so that the GPU cannot be used any more."""
-        Choice.parse(options.probes)
         self._options = options
+        self._choice = Choice.parse(options.probes)
         self._progress = progress
         self._parts: dict[str, int] = {}
         """By the TTGIR of a kernel, in how many parts it is recorded best."""
@@ -71,7 +71,9 @@ class ProbingRecorder:
             return None
         ctas = sorted({number for each in asking for number in each.ctas or ()})
         first_sm = any(each.ctas is None for each in asking)
-        session = Session(call, plain, self.device, self._options, ctas, first_sm=first_sm, progress=self._progress)
+        session = Session(
+            call, plain, self.device, self._options, self._choice, ctas, first_sm=first_sm, progress=self._progress
+        )
         trace = session.lacking()
         try:
             if trace is not None:

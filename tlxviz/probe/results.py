@@ -33,17 +33,24 @@ class Results:
         device: The GPU.
         placement: How its CTAs form clusters.
         options: How it was recorded.
+        choice: Which sites that chose.
         gpu: What CUDA calls the GPU.
     """
 
     def __init__(
-        self, launch: CaughtLaunch, device: Device, placement: Placement, options: ProbeOptions, gpu: str
+        self,
+        launch: CaughtLaunch,
+        device: Device,
+        placement: Placement,
+        options: ProbeOptions,
+        choice: Choice,
+        gpu: str,
     ) -> None:
         self._launch = launch
         self._device = device
         self._placement = placement
         self._options = options
-        self._choice = Choice.parse(options.probes)
+        self._choice = choice
         self._gpu = gpu
 
     def finished(self, attempt: Attempt, ctas: Collection[int]) -> LaunchTrace:

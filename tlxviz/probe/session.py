@@ -96,6 +96,7 @@ class Session:
         plain: Its kernel, compiled as the program wants it.
         device: The GPU.
         options: How to record.
+        choice: Which sites the options choose.
         ctas: Linear numbers of the CTAs to record.
         first_sm: Whether CTA 0 is recorded as well, and the others of its SM.
         progress: Is told the kernel's name, the launches that have been made, and how many there will be.
@@ -107,6 +108,7 @@ class Session:
         plain: Any,
         device: Device,
         options: ProbeOptions,
+        choice: Choice,
         ctas: Sequence[int],
         *,
         first_sm: bool,
@@ -117,6 +119,7 @@ class Session:
         self._call = call
         self._plain = plain
         self._options = options
+        self._choice = choice
         self._device = device
         self._launch: CaughtLaunch = call.described(plain)
         self._program = _program(self._launch)
@@ -126,7 +129,7 @@ class Session:
         self._named = self._placement.with_mates(wanted)
         self._first_sm = first_sm and self._placement.size == 1
         self._restorer = Restorer(self._written() if self._named else (), possible=self._can_be_repeated())
-        self._results = Results(self._launch, device, self._placement, options, torch.cuda.get_device_name())
+        self._results = Results(self._launch, device, self._placement, options, choice, torch.cuda.get_device_name())
         self.watchdog = Watchdog(options.timeout, self._launch.kernel)
 
     @property
@@ -181,7 +184,7 @@ class Session:
     # ---- one plan
 
     def _attempt(self, parts: int) -> Attempt:
-        plan = Plan(Choice.parse(self._options.probes), tuple(sorted(self._named)), self._options.all_warps, parts)
+        plan = Plan(self._choice, tuple(sorted(self._named)), self._options.all_warps, parts)
         builds = [ProbingStages(plan, number, _hook()) for number in range(parts)]
         # All are compiled here: what compiles as it is launched can get into Triton's cache in C, which knows no hooks.
         kernels = [self._compiled(build) for build in builds]
@@ -384,6 +387,6 @@ def _passed(replayed: Replayed) -> list[int]:
     by_warp: dict[tuple[int, int], int] = {}
     for cta in replayed.ctas:
         for agent in cta.agents:
-            for warp in range(agent.first_thread // 32, agent.first_thread // 32 + agent.warps):
+            for warp in agent.warps_of_cta:
                 by_warp[cta.cta, warp] = by_warp.get((cta.cta, warp), 0) + len(agent.marks)
     return list(by_warp.values())

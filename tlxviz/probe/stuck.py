@@ -117,7 +117,7 @@ def _positions(
     found: list[_Position] = []
     read: dict[int, int] = {}
     for number, agent in enumerate(cta.agents):
-        warp = agent.first_thread // 32
+        warp = agent.warps_of_cta[0]
         ring = rings[cta.cta, warp]
         first = read.get(warp, 0)
         places = np.flatnonzero(np.isin(agent.marks, list(active)))

@@ -77,6 +77,12 @@ class AgentReplay:
     blocked: Standing | None
     """Where it stands if it has not."""
 
+    @property
+    def warps_of_cta(self) -> range:
+        """Its warps, counted over all of the CTA."""
+        first = self.first_thread // 32
+        return range(first, first + self.warps)
+
 
 @dataclass(frozen=True, slots=True)
 class CtaReplay:
