@@ -34,6 +34,7 @@ from tlxviz.probe.memory import Memory  # noqa: E402
 from tlxviz.probe.options import ProbeOptions  # noqa: E402
 from tlxviz.probe.plan import Plan  # noqa: E402
 from tlxviz.probe.recorder import ProbingRecorder  # noqa: E402
+from tlxviz.probe.session import Session, Way  # noqa: E402
 from tlxviz.sim.recording import Recording  # noqa: E402
 
 ROUNDS = 9
@@ -52,6 +53,29 @@ module = importlib.import_module("triton.language.extra.tlx.tutorials.hopper_fa_
 q, k, v = (torch.randn(4, 16, 8192, 128, dtype=torch.float16, device="cuda") for _ in range(3))
 module.attention(q, k, v, 0.5)
 """
+
+
+SMALL_ATTENTION = """
+import importlib, torch
+torch.manual_seed(0)
+module = importlib.import_module("triton.language.extra.tlx.tutorials.{}")
+q, k, v = (torch.randn({}, {}, {}, 128, dtype=torch.float16, device="cuda") for _ in range(3))
+module.attention(q, k, v, 0.5)
+"""
+SMALL_GEMM = """
+import torch, hopper_gemm_ws
+torch.manual_seed(0)
+a, b = (torch.randn(*size, dtype=torch.float16, device="cuda") for size in ((1024, 4096), (4096, 2048)))
+hopper_gemm_ws.matmul(a, b, stages=4)
+"""
+PING_PONG = "hopper_fa_ws_pipelined_pingpong"
+ONE_WAVE = {
+    "ping-pong, B 1 H 4 S 1024, 32 CTAs": SMALL_ATTENTION.format(PING_PONG, 1, 4, 1024),
+    "ping-pong, B 1 H 16 S 1024, 128 CTAs": SMALL_ATTENTION.format(PING_PONG, 1, 16, 1024),
+    "persistent, B 4 H 16 S 2048, 132 CTAs": SMALL_ATTENTION.format(f"{PING_PONG}_persistent", 4, 16, 2048),
+    "without ping-pong, B 1 H 16 S 1024": SMALL_ATTENTION.format("hopper_fa_ws", 1, 16, 1024),
+    "GEMM 1024 x 2048 x 4096, 64 CTAs": SMALL_GEMM,
+}
 
 
 class ProtonStages:
@@ -203,6 +227,29 @@ def recorded(name: str, text: str) -> list[dict[str, Any]]:
     return entries
 
 
+def one_wave(name: str, text: str) -> dict[str, Any]:
+    """A kernel whose CTAs all run at once: as slow as the slowest."""
+    tried: list[dict[str, Any]] = []
+    attempt = Session._attempt
+
+    def noted(session: Session, way: Way) -> Any:
+        made = attempt(session, way)
+        tried.append({"parts": way.parts, "everywhere": way.everywhere, "slow_down": made.slow_down})
+        return made
+
+    recorder = ProbingRecorder(Recording(), ProbeOptions(), load_device("h200"))
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "script.py"
+        script.write_text(text)
+        Session._attempt = noted
+        try:
+            run_on_gpu(script, [], recorder)
+        finally:
+            Session._attempt = attempt
+    [launch] = recorder.trace.launches
+    return {"kernel": name, "tried": tried, "probe": launch.provenance["probe"], "complete": launch.complete}
+
+
 def main() -> None:
     out = Path(sys.argv[1])
     found: dict[str, Any] = {"device": torch.cuda.get_device_name(), "triton": triton.__version__, "slow_downs": []}
@@ -220,6 +267,10 @@ def main() -> None:
         print(json.dumps(entry), flush=True)
         out.write_text(json.dumps(found, indent=1))
     found["recorded"] = recorded("GEMM 8192^3", GEMM) + recorded("FlashAttention", ATTENTION)
+    found["one_wave"] = []
+    for name, text in ONE_WAVE.items():
+        found["one_wave"].append(one_wave(name, text))
+        print(json.dumps(found["one_wave"][-1]), flush=True)
     out.write_text(json.dumps(found, indent=1))
 
 

@@ -13,6 +13,7 @@ import triton.language as tl
 import triton.language.extra.tlx as tlx
 
 import tlxviz.language as tv
+from tlxviz._triton import toolchain
 
 
 @triton.jit(noinline=True)
@@ -130,7 +131,8 @@ def _ranges() -> tuple[Callable[[], object], torch.Tensor]:
 def _hand_off() -> tuple[Callable[[], object], torch.Tensor]:
     x = _random(256)
     y = torch.empty_like(x)
-    return lambda: hand_off[(1,)](x, y, 128, 2), y
+    warps = 2 if toolchain().distribution == "fbtriton" else 4  # triton-utlx: no tensors in smaller tasks
+    return lambda: hand_off[(1,)](x, y, 128, warps), y
 
 
 def _ping_pong() -> tuple[Callable[[], object], torch.Tensor]:

@@ -19,7 +19,10 @@ from tlxviz.trace.model import LaunchTrace, TrackKind
 
 pytest.importorskip("triton.language.extra.tlx")
 
+from tlxviz._triton import toolchain
+
 pytestmark = pytest.mark.gpu
+FBTRITON = toolchain().distribution == "fbtriton"
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 GEMM = {
@@ -61,6 +64,8 @@ def record(script: Path, *arguments: str, **options: Any) -> list[LaunchTrace]:
     ("name", "case", "options"), TUTORIALS, ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_tutorials(name: str, case: str, options: dict[str, Any], capfd: pytest.CaptureFixture[str]):
+    if options.get("NUM_CTAS") == 2 and not FBTRITON:
+        pytest.skip("triton-utlx cannot address the shared memory of another CTA")
     [launch] = record(HERE / "tutorials_twice.py", name, case, json.dumps(options))
     assert capfd.readouterr().out.splitlines()[-1] == "identical"
     assert launch.complete
@@ -76,6 +81,28 @@ def test_forms_of_kernels(name: str, options: dict[str, Any], capfd: pytest.Capt
     [launch] = record(HERE / "probed_kernels.py", name, **options)
     assert capfd.readouterr().out == f"{name} identical\n"
     assert launch.provenance["probe"]["missing"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "agents"),
+    [
+        ("gluon matmul", {"compute"}),
+        ("gluon persistent matmul", {"mma", "load"}),
+        ("gluon attention", {"softmax", "load"}),
+        ("divided matmul", {"mma", "load", "idle"}),
+        ("divided steps", {"mma", "load"}),
+        ("divided matmul in parts", {"mma.0", "mma.1", "load", "idle"}),
+    ],
+)
+def test_what_is_not_written_in_tlx(name: str, agents: set[str], capfd: pytest.CaptureFixture[str]):
+    if not FBTRITON and name.startswith("gluon"):
+        pytest.skip("triton-utlx: Gluon and TLX do not compile in one process")
+    if not FBTRITON:
+        agents = {"load", "mma.0", "mma.1"}  # triton 3.8 divides loops as it thinks best
+    [launch] = record(HERE / "divided_kernels.py", name)
+    assert capfd.readouterr().out == "identical\n"
+    assert launch.provenance["probe"]["missing"] == 0
+    assert {track.name for track in launch.tracks if track.kind is TrackKind.WARP_GROUP} == agents
 
 
 def test_a_trace_is_as_long_as_the_kernel():

@@ -54,7 +54,13 @@ def save(name: str, streams: Streams, folder: Path = DATA, *, text_as: str | Non
         "metadata": {
             key: value for key, value in streams.metadata.items() if isinstance(value, int | float) or value is None
         },
-        "plan": {"groups": plan.choice.groups, "ctas": plan.ctas, "all_warps": plan.all_warps, "parts": plan.parts},
+        "plan": {
+            "groups": plan.choice.groups,
+            "ctas": plan.ctas,
+            "all_warps": plan.all_warps,
+            "parts": plan.parts,
+            "everywhere": plan.everywhere,
+        },
     }
     (folder / f"{name}.json").write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
     arrays = {"lengths": streams.lengths}
@@ -90,7 +96,9 @@ def load(name: str, folder: Path = DATA) -> Streams:
         parameters=[(key, _made(value)) for key, value in described["parameters"]],
         ttgir=(folder / f"{described['ttgir']}.ttgir").read_text(encoding="utf-8"),
         metadata=described["metadata"],
-        plan=Plan(Choice(tuple(plan["groups"])), tuple(plan["ctas"]), plan["all_warps"], plan["parts"]),
+        plan=Plan(
+            Choice(tuple(plan["groups"])), tuple(plan["ctas"]), plan["all_warps"], plan["parts"], plan["everywhere"]
+        ),
         parts=parts,
         lengths=held["lengths"],
     )

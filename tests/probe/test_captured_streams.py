@@ -49,7 +49,7 @@ def test_every_record_is_what_the_replay_expects(name: str) -> None:
     """Read one by one, by a loop that shares nothing with `decode`; ends lie before the CTA's."""
     found = recorded(name)
     for part in found.streams.parts:
-        active = found.plan.active(found.points, part.number)
+        active = found.plan.active(found.program, found.points, part.number)
         header = part.headers[0]
         for warp in sorted(found.plan.warps(found.program)):
             expected = [
@@ -139,11 +139,11 @@ def test_first_events_of_the_load_group() -> None:
         if track == "load"
     ]
     assert told[:5] == [
-        ("wait", "a_empty", 1522, 1604),
-        ("expect", "a_full", 1604, 1677),
-        ("tma_load", "a_tiles", 1677, 1770),
-        ("wait", "b_empty", 1770, 1830),
-        ("expect", "b_full", 1830, 1853),
+        ("wait", "a_empty", 1540, 1624),
+        ("expect", "a_full", 1624, 1734),
+        ("tma_load", "a_tiles", 1734, 1807),
+        ("wait", "b_empty", 1807, 1865),
+        ("expect", "b_full", 1865, 1890),
     ]
     assert (made.records, len(found.points)) == (422, 66)
 

@@ -47,7 +47,7 @@ class Built:
     @property
     def copies(self) -> tuple[str, str]:
         """The body of the entry that is not recorded, and the one that is."""
-        plain, recorded = entry_of(self.ptx).split("$L__TLXVIZ_PROBED:\n")
+        plain, recorded = entry_of(self.ptx).split("$L__TLXVIZ_SECOND:\n")
         return plain, recorded
 
 
@@ -258,9 +258,10 @@ def test_every_selected_point_reads_the_clock_and_no_other(name: str, parts: int
     plan = Plan(ctas=(0, 1, 2, 7), all_warps=True, parts=parts)
     for part in range(parts):
         made = built(name, plan, part)
-        points = plan.points(load_program(unmarked(made.launch.ttgir)))
+        program = load_program(unmarked(made.launch.ttgir))
+        points = plan.points(program)
         records = len(RECORD.findall(made.ptx))
-        active = plan.active(points, part)
+        active = plan.active(program, points, part)
         # the compiler may put a block there twice, or leave one out that nothing leads to
         assert records >= 0.9 * len(active)
         tags = {int(tag) >> 24 for tag in RECORD.findall(made.ptx) if tag}
@@ -340,7 +341,7 @@ def stamped(ptx: str, *points: int, ctas: tuple[int, ...] = (0,)) -> str:
 
 def recording(ptx: str) -> str:
     """The copy that records, behind what finds its ring."""
-    return ptx.split("$L__TLXVIZ_PROBED:")[1].split("add.u32 %tlxviz_end, %tlxviz_end, %tlxviz_low;")[1]
+    return ptx.split("$L__TLXVIZ_SECOND:")[1].split("add.u32 %tlxviz_end, %tlxviz_end, %tlxviz_low;")[1]
 
 
 def test_only_the_first_of_a_block_says_where_it_was_made() -> None:
@@ -350,9 +351,22 @@ def test_only_the_first_of_a_block_says_where_it_was_made() -> None:
     assert re.findall(r"add\.u32 %tlxviz_low, %tlxviz_low, (\d+)", made) == ["8", "4", "4"]
 
 
+def test_where_all_ctas_record_their_code_comes_first() -> None:
+    usual = stamped(PTX, 3)
+    made = add_timestamps(PTX, Selection(frozenset({3}), (5,), frozenset({0}), everywhere=True))
+    plain, recorded = usual.split("$L__TLXVIZ_SECOND:")
+    first, second = made.split("$L__TLXVIZ_SECOND:")
+    assert (len(RECORD.findall(plain)), len(RECORD.findall(recorded))) == (0, 1)
+    assert (len(RECORD.findall(first)), len(RECORD.findall(second))) == (1, 0)
+    assert "@%tlxviz_on bra $L__TLXVIZ_SECOND;" in plain
+    assert "@!%tlxviz_on bra $L__TLXVIZ_SECOND;" in first
+    assert "sub.u32 %tlxviz_y, %tlxviz_cta, 0;" in plain
+    assert "%tlxviz_y, %tlxviz_cta" not in first.partition("_ENTERED:")[2].partition("bra $L__TLXVIZ_SECOND")[0]
+
+
 def test_tables_of_branches_lead_into_the_same_copy() -> None:
     table = "$L_brx_0: .branchtargets\n\t$L__BB0_2,\n\t$L__BB0_2;\n\tbrx.idx %r1, $L_brx_0;\n"
-    plain, recorded = stamped(PTX.replace("\tbar.sync 0;\n", table), 3).split("$L__TLXVIZ_PROBED:")
+    plain, recorded = stamped(PTX.replace("\tbar.sync 0;\n", table), 3).split("$L__TLXVIZ_SECOND:")
     assert table in plain
     assert table.replace("$L_", "$L_tlxviz_") in recorded.replace(
         "\tadd.u32 %tlxviz_low, %tlxviz_low, 4;\n", ""

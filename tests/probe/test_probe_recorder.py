@@ -22,7 +22,7 @@ from tlxviz.probe.build import ProbingStages, unmarked
 from tlxviz.probe.launches import TooLong
 from tlxviz.probe.options import ProbeOptions
 from tlxviz.probe.recorder import ProbingRecorder
-from tlxviz.probe.session import GpuHang
+from tlxviz.probe.session import GpuHang, Way
 from tlxviz.sim.recording import Recording
 from tlxviz.sim.replay import replay
 
@@ -37,8 +37,8 @@ class Gpu:
     """Plays one kernel. `first` is what a recorded launch was the first to see fail, if anything."""
 
     name: str
-    slow: dict[int, float] = field(default_factory=dict)
-    """By the number of parts: how much longer than the plain kernel the probed one takes."""
+    slow: dict[Way, float] = field(default_factory=dict)
+    """How much longer than the plain kernel the one takes that is probed in this way."""
     hangs_after: int = 1_000_000
     """Launches that end."""
     interrupted: bool = False
@@ -46,6 +46,8 @@ class Gpu:
     launches: list[tuple[str, int]] = field(default_factory=list)
     """`plain`, `recorded` or `unlisted`, and the part."""
     running: bool = False
+    kinds: list[tuple[str, int, bool]] = field(default_factory=list)
+    """The same, with whether all CTAs record."""
     memories: list[Any] = field(default_factory=list)
     stops: dict[int, int] = field(default_factory=dict)
     """By warp: points passed in the launch that hangs."""
@@ -83,6 +85,8 @@ class Gpu:
             self.launches.append(("recorded" if self.memories[-1].listed else "unlisted", stages._part))
         else:
             self.launches.append(("plain", 0))
+        everywhere = isinstance(stages, ProbingStages) and stages._plan.everywhere
+        self.kinds.append((*self.launches[-1], everywhere))
         for _, value in self.parameters:
             if isinstance(value, torch.Tensor):
                 value += 1
@@ -105,7 +109,7 @@ class Gpu:
         found = recorded(self.name)
         plan = self.stages._plan
         warp = sorted(plan.warps(found.program))[place]
-        active = plan.active(found.points, self.stages._part)
+        active = plan.active(found.program, found.points, self.stages._part)
         [replayed] = replay(self.described("probed"), device(), (cta,)).ctas
         marks = [
             mark
@@ -176,7 +180,8 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
             for launch in launches:
                 before()
                 launch()
-            return [1.0] + [1 + gpu.slow.get(len(launches) - 1, 0.0)] * (len(launches) - 1)
+            plan = gpu.stages._plan
+            return [1.0] + [1 + gpu.slow.get(Way(plan.parts, plan.everywhere), 0.0)] * (len(launches) - 1)
 
         monkeypatch.setattr(Memory, "gpu", gpu, raising=False)
         monkeypatch.setattr(room, "Memory", Memory)
@@ -249,7 +254,7 @@ def test_every_cta_is_as_long_as_without_probes(play: Play) -> None:
 
 
 def test_memory_is_left_as_one_launch_leaves_it(play: Play) -> None:
-    gpu, recorder = play("hand_off", slow={1: 0.5, 2: 0.1})
+    gpu, recorder = play("hand_off", slow={Way(): 0.5, Way(3): 0.1})
     before = {key: value.clone() for key, value in gpu.parameters if isinstance(value, torch.Tensor)}
     made = recorder.handle(Named(gpu))
     assert len(gpu.launches) > 10
@@ -270,17 +275,17 @@ def test_without_room_for_a_copy_there_is_one_launch(play: Play) -> None:
 
 @pytest.mark.parametrize(
     ("slow", "parts"),
-    [({1: 0.02}, 1), ({1: 0.1, 2: 0.02}, 2), ({1: 0.1, 2: 0.2}, 1)],
-    ids=["one is enough", "two are better", "two are worse"],
+    [({Way(): 0.02}, 1), ({Way(): 0.1, Way(3): 0.02}, 3), ({Way(): 0.1, Way(3): 0.2}, 1)],
+    ids=["one is enough", "three are better", "three are worse"],
 )
-def test_parts_are_as_few_as_slow_the_kernel_down_little(play: Play, slow: dict[int, float], parts: int) -> None:
+def test_parts_are_as_few_as_slow_the_kernel_down_little(play: Play, slow: dict[Way, float], parts: int) -> None:
     gpu, recorder = play("gemm", ctas=(0,), slow=slow)
     recorder.handle(Named(gpu))
     [launch] = recorder.trace.launches
     assert launch.provenance["probe"]["parts"] == parts
-    assert launch.provenance["probe"]["slow_down_percent"] == pytest.approx(100 * slow[parts])
+    assert launch.provenance["probe"]["slow_down_percent"] == pytest.approx(100 * slow[Way(parts)])
     tried = {part for kind, part in gpu.launches if kind == "recorded"}
-    assert tried == ({0} if slow[1] < 0.03 else {0, 1})
+    assert tried == ({0} if slow[Way()] < 0.03 else {0, 1, 2})
     # the next launch of the kernel is recorded so without trying again
     gpu.launches.clear()
     recorder.recordings[0] = again = Recording(ctas=(0,))
@@ -289,8 +294,37 @@ def test_parts_are_as_few_as_slow_the_kernel_down_little(play: Play, slow: dict[
     assert {part for kind, part in gpu.launches if kind == "recorded"} == set(range(parts))
 
 
+@pytest.mark.parametrize(
+    ("slow", "way"),
+    [
+        ({Way(): 0.1, Way(1, True): 0.02}, Way(1, True)),
+        ({Way(): 0.1, Way(1, True): 0.06, Way(3, True): 0.02}, Way(3, True)),
+        ({Way(): 0.1, Way(1, True): 0.06, Way(3, True): 0.04}, Way(1, True)),
+    ],
+    ids=["all record", "all record in parts", "parts are no great help"],
+)
+def test_all_ctas_of_one_wave_record_if_some_alone_hold_it_up(play: Play, slow: dict[Way, float], way: Way) -> None:
+    gpu, recorder = play("hand_off", slow=slow)  # of one CTA
+    recorder.handle(Named(gpu))
+    probe = recorder.trace.launches[0].provenance["probe"]
+    assert (probe["parts"], probe["everywhere"]) == (way.parts, way.everywhere)
+    assert probe["slow_down_percent"] == pytest.approx(100 * slow[way])
+    # lengths without probes come from a build whose other CTAs run what the compiler wrote, where it wrote it
+    assert probe["recorded_cta_slow_down_percent"] == 25.0
+    unlisted = [everywhere for kind, _, everywhere in gpu.kinds if kind == "unlisted"]
+    assert len(unlisted) == 6 + 3 * (Way(3, True) in slow)
+    assert not any(unlisted)
+
+
+def test_a_kernel_of_two_waves_has_ctas_that_do_not_record(play: Play) -> None:
+    gpu, recorder = play("gemm", slow={Way(): 0.1, Way(1, True): 0.0, Way(3): 0.02})
+    recorder.handle(Named(gpu))
+    probe = recorder.trace.launches[0].provenance["probe"]
+    assert (probe["parts"], probe["everywhere"]) == (3, False)
+
+
 def test_parts_that_are_asked_for(play: Play) -> None:
-    gpu, recorder = play("gemm", ctas=(0,), options=ProbeOptions(parts=3), slow={3: 0.5})
+    gpu, recorder = play("gemm", ctas=(0,), options=ProbeOptions(parts=3), slow={Way(3): 0.5})
     recorder.handle(Named(gpu))
     [launch] = recorder.trace.launches
     assert launch.provenance["probe"]["parts"] == 3

@@ -142,7 +142,7 @@ class Assembler:
     def _part(self, cta: CtaReplay, part: Part, made: Assembled, *, ended: bool) -> list[Passed]:
         """The same on the clock of the SM, for the points that the part recorded."""
         active = np.zeros(len(self.points), bool)
-        active[list(self.plan.active(self.points, part.number))] = True
+        active[list(self.plan.active(self.program, self.points, part.number))] = True
         nothing = np.empty(0, np.int64)
         found = [Passed(nothing, nothing) for _ in cta.agents]
         start = int(part.headers["start_clock"][cta.cta])

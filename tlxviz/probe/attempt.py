@@ -26,6 +26,8 @@ class Attempt:
     plan: Plan
     builds: Sequence[ProbingStages]
     """The compiler's stages of each part."""
+    usual: ProbingStages
+    """Those of the build that is launched with nothing recorded, for the lengths of CTAs."""
     host: CaughtLaunch
     """The launch of the marked kernel, with parameters in the host's memory."""
     program: Program
@@ -47,6 +49,11 @@ class Attempt:
     """Median time with probes; of the slowest part."""
     rounds: int = 0
     """Launches that the medians are of."""
+
+    @property
+    def one_wave(self) -> bool:
+        """Whether no CTA waited for another to end."""
+        return all(int(each["start_ns"].max()) <= int(each["end_ns"].min()) for each in self.references)
 
     @property
     def slow_down(self) -> float:

@@ -27,7 +27,7 @@ class Memory:
     """
 
     def __init__(self, ctas: int, kept: int, rings: int, records: int) -> None:
-        self.ctas, self.kept, self.rings = ctas, kept, rings
+        self.ctas, self.kept, self.rings, self.records = ctas, kept, rings, records
         self.shift = ring_shift(records)
         alignment = max(TAG_ALIGNMENT, 1 << self.shift)
         below = (kept * rings) << self.shift

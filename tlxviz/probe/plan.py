@@ -85,11 +85,15 @@ class Plan:
     all_warps: bool = False
     """Whether every warp of a warp group is recorded, or its first."""
     parts: int = 1
+    everywhere: bool = False
+    """Whether all CTAs record, for kernels of one wave: where some record and some do not, the kernel takes as long as
+    the slower ones."""
 
     @property
     def key(self) -> object:
         """What a build depends on."""
-        return self.choice.groups, sorted(self.choice.numbers), self.ctas, self.all_warps, self.parts
+        choice = self.choice.groups, sorted(self.choice.numbers)
+        return choice, () if self.everywhere else self.ctas, self.all_warps, self.parts, self.everywhere
 
     def points(self, program: Program) -> list[Point]:
         """All points of the kernel, of which each part records some."""
@@ -97,16 +101,25 @@ class Plan:
 
     def selection(self, program: Program, points: Sequence[Point], part: int) -> Selection:
         """What the build of a part records."""
-        return Selection(self.active(points, part), self.ctas, self.warps(program))
+        active = self.active(program, points, part)
+        return Selection(active, self.ctas, self.warps(program), everywhere=self.everywhere)
 
-    def active(self, points: Sequence[Point], part: int) -> frozenset[int]:
-        """Numbers of the points of a part: every one is in some part. Those where warp groups start and end, and the
-        first of each loop, are in all, so that the parts can be aligned."""
+    def active(self, program: Program, points: Sequence[Point], part: int) -> frozenset[int]:
+        """Numbers of the points of a part: every one is in some part. Those where warp groups start and end, and one
+        of each loop, are in all, so that the parts can be aligned.
+
+        Warp groups that do the same have the same points in a part: two that take turns, of which one alone is held
+        up, fall out of step, and lose more time than all the points together take (attention on an H200: a fifth).
+        """
         if self.parts == 1:
             return frozenset(point.number for point in points)
-        common = {point.number for point in points if point.framing or point.heading}
-        inner = [point.number for point in points if point.number not in common]
-        return frozenset(common | {number for place, number in enumerate(inner) if place % self.parts == part})
+        places: dict[tuple[object, ...], int] = {}
+        chosen: set[int] = set()
+        for point in points:
+            always = point.framing or point.heading
+            if always or places.setdefault(point.place(program), len(places)) % self.parts == part:
+                chosen.add(point.number)
+        return frozenset(chosen)
 
     def warps(self, program: Program) -> frozenset[int]:
         """Warps of a CTA that are recorded."""

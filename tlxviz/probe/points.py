@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from tlxviz.ir.operation import Block, Operation, Region
 from tlxviz.ir.program import Agent, Program, Site, SiteKind
@@ -43,12 +44,17 @@ class Point:
     finishes: bool = False
     """A warp group ends here."""
     heading: bool = False
-    """It is the first point in the body of a loop."""
+    """Parts of a recording are aligned by it: in the body of a loop the first point behind a wait, else the first."""
 
     @property
     def framing(self) -> bool:
         """Whether a warp group starts or ends here: such a point is never left out."""
         return self.starts or self.finishes
+
+    def place(self, program: Program) -> tuple[object, ...]:
+        """Where it is in the kernel's source: the same for the points of warp groups that do the same."""
+        sites = [program.sites[site] for site in (*self.ends, *self.begins)]
+        return len(self.ends), *((site.agent.role, site.kind, site.location) for site in sites)
 
 
 @dataclass(slots=True)
@@ -128,7 +134,7 @@ class _Placer:
                 for region in operation.regions:
                     self._region(region, self._regions.get(region))
                 if operation.name in ("scf.for", "scf.while") and len(self._drafts) > len(before):
-                    self._drafts[min(self._drafts.keys() - before)].heading = True
+                    self._heading(self._drafts.keys() - before).heading = True
                 continue
             if site.kind in WAITS or pending:
                 draft = self._at(operation.line)
@@ -136,6 +142,17 @@ class _Placer:
                 draft.ends += pending
             pending = [site.index]
         return pending
+
+    def _heading(self, lines: Collection[int]) -> _Draft:
+        """The point that heads a loop with points before these lines.
+
+        Behind a wait nothing is in flight that a timestamp could hold up; in front of the first one, arithmetic of the
+        iteration before it may be.
+        """
+        drafts = [self._drafts[line] for line in sorted(lines)]
+        own = list(takewhile(lambda draft: not draft.heading, drafts)) or drafts
+        waited = (draft for draft in own if any(self._program.sites[site].kind in WAITS for site in draft.ends))
+        return next(waited, own[0])
 
     def _end(self, pending: list[int], line: int) -> None:
         if pending:

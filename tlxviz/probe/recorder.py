@@ -7,7 +7,7 @@ from typing import Any
 from tlxviz.devices.model import Device
 from tlxviz.probe.options import ProbeOptions
 from tlxviz.probe.plan import Choice
-from tlxviz.probe.session import Call, GpuHang, Progress, Session
+from tlxviz.probe.session import Call, GpuHang, Progress, Session, Way
 from tlxviz.sim.recording import Recording
 from tlxviz.trace.model import Trace
 
@@ -37,8 +37,8 @@ class ProbingRecorder:
         self._options = options
         self._choice = Choice.parse(options.probes)
         self._progress = progress
-        self._parts: dict[str, int] = {}
-        """By the TTGIR of a kernel, in how many parts it is recorded best."""
+        self._ways: dict[object, Way] = {}
+        """By what a session calls `key`, how a kernel is recorded best."""
 
     @property
     def trace(self) -> Trace:
@@ -78,7 +78,8 @@ class ProbingRecorder:
         try:
             if trace is not None:
                 return None
-            attempt = session.record(self._options.parts or self._parts.get(session.kernel))
+            asked = self._options.parts
+            attempt = session.record(Way(asked) if asked else self._ways.get(session.key))
             trace = session.trace(attempt)
         except GpuHang as hang:
             self.stuck, trace = True, hang.trace
@@ -90,6 +91,6 @@ class ProbingRecorder:
             if trace is not None:
                 for each in asking:
                     each.trace.launches.append(trace)
-        if attempt.rounds and self._options.parts is None:
-            self._parts[session.kernel] = attempt.plan.parts
+        if attempt.rounds and asked is None:
+            self._ways[session.key] = Way(attempt.plan.parts, attempt.plan.everywhere)
         return attempt.kernel

@@ -171,6 +171,7 @@ class Results:
         found: dict[str, Any] = {
             "gpu": self._gpu,
             "parts": attempt.plan.parts,
+            "everywhere": attempt.plan.everywhere,
             "points": len(attempt.points),
             "records": made.records,
             "missing": made.missing,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,8 +44,8 @@ _REFERENCES = 3
 """Launches in which nothing is recorded, for the lengths of CTAs."""
 _ENOUGH = 0.03
 """Slow-down of a kernel below which a plan is good enough."""
-_PARTS = (2,)
-"""In how many parts a kernel is recorded that probes slow down by more."""
+_PARTS = 3
+"""In how many parts a kernel is recorded that probes slow down by more. (With more parts, roles fall out of step.)"""
 _BUDGET_MS = 4000.0
 """GPU time that the timed launches of one recorded launch may take."""
 
@@ -75,6 +76,14 @@ class Call(Protocol):
     def on_host(self, launch: Any) -> Any:
         """The same with parameters in the host's memory."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How the points of a kernel are spread over launches and CTAs; see `Plan`."""
+
+    parts: int = 1
+    everywhere: bool = False
 
 
 class GpuHang(TlxvizError):
@@ -133,9 +142,9 @@ class Session:
         self.watchdog = Watchdog(options.timeout, self._launch.kernel)
 
     @property
-    def kernel(self) -> str:
-        """The TTGIR of the kernel."""
-        return self._launch.ttgir
+    def key(self) -> object:
+        """What decides which way to record a launch is best: the kernel, and how many CTAs of it there are."""
+        return self._launch.ttgir, self._launch.grid
 
     def lacking(self) -> LaunchTrace | None:
         """The trace of the launch if it has none of the CTAs."""
@@ -152,22 +161,31 @@ class Session:
         chosen = tensors if positions is None else [tensors[position] for position in sorted(positions)]
         return [tensor for tensor in chosen if tensor is not None]
 
-    def record(self, parts: int | None) -> Attempt:
-        """Records the launch in so many parts; None for as few as keep its slow-down small.
+    def record(self, way: Way | None) -> Attempt:
+        """Records the launch in that way; None for the first that keeps its slow-down small, or the best of one part.
 
         Raises:
             GpuHang: it has not ended in time.
         """
         if not self._restorer.possible:
-            return self._attempt(1)
-        attempt = self._attempt(parts or 1)
-        for more in _PARTS if parts is None else ():
+            return self._attempt(Way())
+        best = self._attempt(way or Way())
+        if way is not None or best.slow_down <= _ENOUGH:
+            return best
+        everywhere = best.one_wave and self._room_for_all(best)
+        if everywhere:
+            best = min(best, self._attempt(Way(everywhere=True)), key=lambda each: each.slow_down)
+        if best.slow_down > _ENOUGH:
+            # What is put together of several launches is less of a piece: it has to be worth it.
+            attempt = self._attempt(Way(_PARTS, everywhere))
             if attempt.slow_down <= _ENOUGH:
-                break
-            another = self._attempt(more)
-            if another.slow_down < attempt.slow_down:
-                attempt = another
-        return attempt
+                best = attempt
+        return best
+
+    def _room_for_all(self, attempt: Attempt) -> bool:
+        """Whether all CTAs can have rings."""
+        memory, total = attempt.memory, self._total
+        return memory.kept == total or Memory.size(total, total, memory.rings, memory.records) <= _limit()
 
     def trace(self, attempt: Attempt) -> LaunchTrace:
         """The trace of a recorded launch.
@@ -183,17 +201,21 @@ class Session:
 
     # ---- one plan
 
-    def _attempt(self, parts: int) -> Attempt:
-        plan = Plan(self._choice, tuple(sorted(self._named)), self._options.all_warps, parts)
-        builds = [ProbingStages(plan, number, _hook()) for number in range(parts)]
+    def _attempt(self, way: Way) -> Attempt:
+        plan = Plan(self._choice, tuple(sorted(self._named)), self._options.all_warps, way.parts, way.everywhere)
+        builds = [ProbingStages(plan, number, _hook()) for number in range(way.parts)]
+        # Where all CTAs record, the code that does not is in an unusual place: lengths are those of the usual build.
+        usual = ProbingStages(replace(plan, parts=1, everywhere=False), 0, _hook()) if way.everywhere else builds[0]
         # All are compiled here: what compiles as it is launched can get into Triton's cache in C, which knows no hooks.
         kernels = [self._compiled(build) for build in builds]
+        if way.everywhere:
+            self._compiled(usual)
         host = self._call.on_host(self._call.described(kernels[0]))
         program = _program(host)
         points = plan.points(_program(host, unmarked(host.ttgir)))
         replayed = replay(host, self._device, sorted(self._named | self._samples()))
         memory = self._memory(plan, program, replayed)
-        attempt = Attempt(plan, builds, host, program, points, replayed, memory)
+        attempt = Attempt(plan, builds, usual, host, program, points, replayed, memory)
         self._run(attempt)
         return attempt
 
@@ -208,9 +230,9 @@ class Session:
     def _memory(self, plan: Plan, program: Program, replayed: Replayed) -> Memory:
         rings = len(plan.warps(program))
         records = max(_passed(replayed), default=1)
-        limit = min(_MOST_BYTES, torch.cuda.mem_get_info()[0] // 4)
-        kept = self._total if self._first_sm else max(self._named) + 1
-        if self._first_sm and Memory.size(self._total, kept, rings, records) > limit:
+        limit = _limit()
+        kept = self._total if self._first_sm or plan.everywhere else max(self._named) + 1
+        if self._first_sm and not plan.everywhere and Memory.size(self._total, kept, rings, records) > limit:
             self._first_sm = False
             kept = max(self._named) + 1
         while records > _FEWEST and Memory.size(self._total, kept, rings, records) > limit:
@@ -235,7 +257,8 @@ class Session:
         for part in range(len(attempt.builds)):
             self._recorded(attempt, part, NO_SM)
         self._measure_lengths(attempt)
-        sm = self._on_first_sm(attempt) if self._first_sm and attempt.plan.parts == 1 else NO_SM
+        alone = self._first_sm and attempt.plan.parts == 1 and not attempt.plan.everywhere
+        sm = self._on_first_sm(attempt) if alone else NO_SM
         self._measure_times(attempt, sm)
         # The last launch is the program's own.
         self._restore()
@@ -257,7 +280,7 @@ class Session:
         found = []
         for _ in range(_REFERENCES):
             self._restore()
-            self._finished(attempt, self._probed(attempt, 0, attempt.memory.address(listed=False)))
+            self._finished(attempt, self._probed(attempt.usual, attempt.memory.address(listed=False)))
             found.append(attempt.memory.headers())
         attempt.references = found
         lengths = np.median([headers["end_clock"] - headers["start_clock"] for headers in found], axis=0)
@@ -265,7 +288,7 @@ class Session:
 
     def _measure_times(self, attempt: Attempt, sm: int) -> None:
         address = attempt.memory.address(sm=sm, listed=True)
-        launches = [self._call.launch, *(self._probed(attempt, part, address) for part in range(len(attempt.builds)))]
+        launches = [self._call.launch, *(self._probed(build, address) for build in attempt.builds)]
         restore = self._restore
         self._restore()
         self._finished(attempt, self._call.launch)  # so that no compilation and no loading is timed
@@ -291,9 +314,9 @@ class Session:
             self._progress(self._launch.kernel, self._made, max(self._planned, self._made + 1))
         self._made += 1
 
-    def _probed(self, attempt: Attempt, part: int, address: int) -> Callable[[], Any]:
+    def _probed(self, build: ProbingStages, address: int) -> Callable[[], Any]:
         def launch() -> Any:
-            with _stages(attempt.builds[part]), _triton.profile_scratch(address):
+            with _stages(build), _triton.profile_scratch(address):
                 return self._call.launch()
 
         return launch
@@ -321,10 +344,13 @@ class Session:
         self._restore()
         memory.clear()
         try:
-            attempt.kernel = self.watchdog.finish(self._probed(attempt, part, memory.address(sm=sm, listed=True)))
+            probed = self._probed(attempt.builds[part], memory.address(sm=sm, listed=True))
+            attempt.kernel = self.watchdog.finish(probed)
         except TooLong:
             raise self._hang(attempt, part) from None
         headers = memory.headers()
+        if attempt.plan.everywhere and attempt.plan.parts == 1 and self._first_sm:
+            sm = int(headers["sm"][0])
         others = np.flatnonzero(headers["sm"] == sm)[:MOST_OF_AN_SM].tolist()
         attempt.parts.append(self._left(attempt, part, headers, self._named.union(others)))
 
@@ -357,6 +383,11 @@ class Session:
             left.rings,
             self._options.timeout,
         )
+
+
+def _limit() -> int:
+    """Bytes that the rings of a launch may take."""
+    return min(_MOST_BYTES, torch.cuda.mem_get_info()[0] // 4)
 
 
 @contextmanager

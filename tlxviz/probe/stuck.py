@@ -112,7 +112,7 @@ def _positions(
     header: np.void,
     rings: Mapping[tuple[int, int], NDArray[np.uint32]],
 ) -> list[_Position]:
-    active = plan.active(points, part)
+    active = plan.active(program, points, part)
     start = int(header["start_clock"])
     found: list[_Position] = []
     read: dict[int, int] = {}

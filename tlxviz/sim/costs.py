@@ -69,7 +69,10 @@ def _is_addressing(e: Emitter, value: Value) -> bool:
 
 
 def _share(e: Emitter, op: Operation) -> float:
-    return _ADDRESS_SHARE if op.results and is_addressing(e, op.results[0]) else 1.0
+    if not op.results or not is_addressing(e, op.results[0]):
+        return 1.0
+    together = neighbours(op.results[0].type) if op.name == "arith.cmpi" else None
+    return _ADDRESS_SHARE if together is None else 1 / min(8, together)
 
 
 def _instructions(e: Emitter, type_: Type, count: float) -> float:
@@ -193,6 +196,11 @@ def special(e: Emitter, type_: Type, uses: float = 1.0) -> None:
     )
 
 
+_MEETING = 12
+"""Instructions of a warp that leaves its part of a reduction in shared memory and gets the whole: addresses and
+predicates, two writes and two reads, three barriers (as ptxas writes them for CUDA 12)."""
+
+
 def reduction(e: Emitter, type_: Type, axis: int, combine: Operation | None, values: int) -> None:
     """Each thread combines its elements along `axis` one after the other, then threads combine theirs by shuffles,
     then warps by shared memory.
@@ -222,7 +230,7 @@ def reduction(e: Emitter, type_: Type, axis: int, combine: Operation | None, val
         memory = e.unit.device.memory
         again = math.ceil(math.log2(warps))
         e.charge(
-            slots=2 * again,
+            slots=(2 * again + _MEETING) * _crowd(e),
             latency=2 * memory.shared_latency_cycles + again * (alu.shuffle_cycles + alu.latency_cycles),
         )
         block_barrier(e)
@@ -259,12 +267,38 @@ def shared_traffic(e: Emitter, type_: Type, times: float = 1.0) -> None:
     )
 
 
-def accesses(e: Emitter, size: int) -> None:
-    """Issues loads or asynchronous copies of 16 bytes a thread: their addresses take the path that shuffles take."""
+_WIDEST_ACCESS = 16
+"""Bytes that a thread reads or writes by one instruction."""
+
+
+def neighbours(type_: Type) -> int | None:
+    """Elements of a tensor that a thread holds beside one another, as far as its layout says."""
+    if not isinstance(type_, TensorType) or type_.encoding is None or type_.encoding.name != "blocked":
+        return None
+    parameters = type_.encoding.parameters
+    return int(parameters["sizePerThread"][int(parameters["order"][0])])
+
+
+_PREDICATES = 6
+"""Masks of accesses that predicate registers can hold."""
+_KEEPING = 0.7
+"""Instructions for one that a register has to hold."""
+_BASE = 4
+"""Instructions of a warp for the address that a tile's accesses have in common."""
+
+
+def accesses(e: Emitter, type_: Type, size: int, *, masked: bool) -> None:
+    """Issues loads, stores or asynchronous copies of `size` bytes through pointers of `type_`, each as wide as a thread
+    has neighbours. Their addresses take the path that shuffles take."""
     alu = e.unit.device.alu
-    instructions = max(e.warps, size / 512)
+    together = neighbours(type_)
+    width = _WIDEST_ACCESS
+    if isinstance(type_, TensorType) and together is not None:
+        width = max(1, min(width, together * size // type_.size))
+    instructions = max(e.warps, size / (32 * width))
+    kept = masked and instructions / e.warps > _PREDICATES
     e.charge(
-        slots=instructions / min(e.warps, alu.schedulers),
+        slots=instructions / min(e.warps, alu.schedulers) * (1 + (_KEEPING if kept else 0)) + _BASE * _crowd(e),
         shared=instructions * 32 / alu.shuffle,
     )
 
@@ -281,7 +315,7 @@ def global_traffic(e: Emitter, type_: Type) -> int:
     """Issues a load, store or atomic through pointers of `type_`; returns its bytes."""
     size = _accessed_bytes(type_)
     if isinstance(type_, TensorType):
-        accesses(e, size)
+        accesses(e, type_, size, masked=e.operation is not None and e.operation.operand("mask") is not None)
     else:
         e.charge(slots=1)
     return size

@@ -40,6 +40,8 @@ Emit = Callable[["Emitter", Operation], None]
 EMITTERS: dict[str, Emit] = {}
 """The semantics of operations, filled by `emits`."""
 _HEAVY_SLOTS = 48  # below this, sharing the schedulers with other warp groups changes nothing that shows
+_HEAVY_WITHOUT_PRODUCTS = 8
+"""The same in kernels that are nothing but arithmetic, of which an SM runs many CTAs at once."""
 _PIECE = 256
 """Cycles of work in one go: warp groups that compute at the same time take turns."""
 
@@ -330,7 +332,7 @@ class Emitter:
         if not self.timed:
             return
         longest = max(cost.slots, cost.logic, cost.mufu, cost.shared)
-        if longest >= _HEAVY_SLOTS:
+        if longest >= (_HEAVY_SLOTS if self.unit.multiplies else _HEAVY_WITHOUT_PRODUCTS):
             pieces = math.ceil(longest / _PIECE)
             work = self.unit.constant(self._work(cost, pieces), "W")
             if pieces > 1:

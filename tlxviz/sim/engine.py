@@ -443,12 +443,12 @@ class Sm:
         self.global_load_bytes += size
         return start + latency
 
-    def store(self, cycle: int, size: int) -> None:
-        """Global writes: they take the path, and nobody waits for them."""
+    def store(self, cycle: int, transfer: int, size: int) -> None:
+        """Global writes: they take the path `transfer` cycles, and nobody waits for them."""
         start = self.load_free
         if start < cycle:
             start = cycle
-        self.load_free = start + int(size * self.reach.put)
+        self.load_free = start + transfer
         self.global_store_bytes += size
 
 

@@ -1,7 +1,8 @@
 """Which values a run has to compute.
 
 With values on, what reaches memory, control flow or a barrier. With values off, only what feeds control flow,
-addresses, barriers and scalar memory traffic, together with the shared and global memory that this is read from.
+addresses, barriers and scalar memory traffic, and says where rows of narrow accesses begin, together with the shared
+and global memory that this is read from.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import Buffer, Program
 from tlxviz.ir.types import MemDescType, PointerType, TensorDescType, TensorType, element_of
+from tlxviz.sim.sectors import narrow
 
 _CONTROL = frozenset({"scf.if", "scf.for", "scf.while", "scf.condition", "cf.cond_br", "cf.br"})
 _TENSOR_DATA = {
@@ -135,6 +137,8 @@ class Liveness:
         if op.name in _CONTROL:
             self._control(op)
             return
+        if narrow(op) is not None:
+            self._need(op.groups["ptr"])
         if op.name.startswith(_PURE) or op.name in _PURE_OPERATIONS or _passes_through(op):
             return
         data = _TENSOR_DATA.get(op.name, ())

@@ -28,7 +28,7 @@ def async_copy(e: Emitter, op: Operation) -> None:
         costs.logic(e, pointer.type, 2.0)  # a size of 16 or 0, and whether it is 0
     if e.reading:
         costs.block_barrier(e)  # all warps are done with what was there
-    costs.accesses(e, size)
+    costs.accesses(e, pointer.type, size, masked=False)
     e.flush()
     begin = e.mark()
     e.order()

@@ -16,7 +16,8 @@ _UNSIGNED = {"ult": "<", "ule": "<=", "ugt": ">", "uge": ">="}
 
 @emits("arith.cmpi")
 def cmpi(e: Emitter, op: Operation) -> None:
-    costs.logic(e, op.operands[0].type)
+    index = costs.is_addressing(e, op.result)  # of which the compiler makes each element first
+    costs.logic(e, op.operands[0].type, 2.0 if index else 1.0)
     if skip(e, op):
         return
     predicate = str(op.attributes["predicate"])

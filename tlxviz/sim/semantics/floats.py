@@ -50,8 +50,17 @@ def mulf(e: Emitter, op: Operation) -> None:
 
 
 def _division_cost(e: Emitter, op: Operation) -> None:
-    costs.special(e, op.result.type)
-    costs.issue(e, op.result.type, 2.0)
+    """A reciprocal, of a divisor brought to where it has one, and products; the divisor's part once for all elements
+    that it divides."""
+    divisor = op.operands[1]
+    while isinstance(divisor.owner, Operation) and divisor.owner.name in _REPEATING:
+        divisor = divisor.owner.operands[0]
+    costs.special(e, divisor.type)
+    costs.issue(e, divisor.type, 4.0)
+    costs.issue(e, op.result.type, 3.0)
+
+
+_REPEATING = frozenset({"tt.splat", "tt.broadcast", "tt.expand_dims"})
 
 
 @emits("arith.divf", "tt.precise_divf")

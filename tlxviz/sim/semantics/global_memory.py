@@ -12,6 +12,7 @@ from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.expressions import parts_code
 from tlxviz.sim.representation import Absent, DensePointers, Pointer, Pointers, Scalar, Uniform
+from tlxviz.sim.sectors import excess
 from tlxviz.sim.semantics.operands import filler_code, mask_code, skip, uniform
 
 
@@ -19,13 +20,15 @@ from tlxviz.sim.semantics.operands import filler_code, mask_code, skip, uniform
 def load(e: Emitter, op: Operation) -> None:
     pointer = op.groups["ptr"][0]
     size = costs.global_traffic(e, pointer.type)
+    if op.operand("other") is not None and isinstance(pointer.type, TensorType):
+        costs.issue(e, pointer.type, size / pointer.type.size / 4)  # registers that are filled before
     e.order()
     if op.attributes.get("isVolatile") or not isinstance(pointer.type, TensorType):
         e.poll()
     ready = e.fresh("r")
     if e.timed:
         rate = "own_load" if op in own_loads(e.unit.program) else "load"
-        e.line(f"{ready} = sm.load(t, int({size} * reach.{rate}), reach.load_latency, {size})")
+        e.line(f"{ready} = sm.load(t, int({size} * reach.{rate}{excess(e, op)}), reach.load_latency, {size})")
         e.pending[op.result] = ready
     if skip(e, op):
         e.set(op.result, Absent())
@@ -69,7 +72,7 @@ def store(e: Emitter, op: Operation) -> None:
     size = costs.global_traffic(e, pointer.type)
     e.order()
     if e.timed:
-        e.line(f"sm.store(t, {size})")
+        e.line(f"sm.store(t, int({size} * reach.put{excess(e, op)}), {size})")
     if not e.unit.liveness.stores(op, e.values):
         return
     mask = op.operand("mask")

@@ -78,7 +78,7 @@ def descriptor_store(e: Emitter, op: Operation) -> None:
     size = bytes_of(source.type)
     e.order()
     if e.timed:
-        e.line(f"sm.store(t, {size})")
+        e.line(f"sm.store(t, int({size} * reach.put), {size})")
     if e.values:
         at = tuple_code(e.scalar(value) for value in op.groups["coords"])
         desc = e.scalar(op.groups["desc"][0])
