@@ -1,0 +1,130 @@
+"""The critical path: the chain of events and waits that is as long as the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tlxviz.analysis.chains import Stretch, chain_of_track
+from tlxviz.analysis.dependencies import Activity, Dependencies
+from tlxviz.analysis.occupation import Occupation
+from tlxviz.trace.model import LaunchTrace, TrackKind
+
+
+@dataclass(frozen=True, slots=True)
+class PathShare:
+    """What one party has on the path at one line."""
+
+    agent: str
+    """The warp group that does it, or that issued it to an engine."""
+    activity: Activity
+    kind: str
+    """Kind of the site; empty for arithmetic."""
+    variable: str
+    file: str
+    line: int
+    cycles: int
+    share: float
+    """Of the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalPath:
+    """From the start of the launch to its end, as far as one SM was traced. Cycles of all parts add up to `cycles`."""
+
+    cycles: int
+    """SM cycles of the launch."""
+    ctas: tuple[int, ...]
+    """Numbers of the CTAs that it leads through, first to last."""
+    start: int
+    """Cycles before the first of them begins: the launch itself, or CTAs before it that were not traced."""
+    between: int
+    """Cycles from the end of one of them to the begin of the next."""
+    rest: int
+    """Cycles after the last has ended: others that were not traced, and the end of the launch."""
+    activities: Mapping[Activity, int]
+    """SM cycles of what goes on within CTAs."""
+    shares: tuple[PathShare, ...]
+    """The same by party and line, longest first."""
+    stretches: tuple[Stretch, ...]
+    """The same one by one, in order of time."""
+
+
+def critical_path(launch: LaunchTrace, occupied: Occupation, made: Dependencies) -> CriticalPath | None:
+    """The critical path of a launch; None where no warp group was traced.
+
+    In a CTA it leads to the warp group that ends last. Where CTAs follow each other on an SM, it goes on in the one
+    whose end made room.
+    """
+    lasts = _last_rows(launch, occupied)
+    left = {row for row, track in enumerate(launch.tracks) if track.kind == TrackKind.WARP_GROUP}
+    if not left:
+        return None
+    lower, upper = occupied.lower.tolist(), occupied.upper.tolist()
+    found: list[Stretch] = []
+    ctas: list[int] = []
+    between = 0
+    track = max(left, key=lambda row: upper[row])
+    end = now = upper[track]
+    while True:
+        cta = launch.tracks[track].cta
+        begin = min(lower[row] for row in left if launch.tracks[row].cta == cta)
+        steps = chain_of_track(made, track, lasts.get(track, -1))
+        # measured clocks differ by some cycles: nothing is before the CTA
+        found += steps
+        ctas.append(cta)
+        now = steps[-1].begin if steps else upper[track]
+        if now > begin:  # a warp group that starts later than its CTA
+            found.append(Stretch(-1, track, Activity.ARITHMETIC, begin, now))
+            now = begin
+        sm = launch.tracks[track].sm
+        left = {row for row in left if launch.tracks[row].cta not in ctas}
+        earlier = [row for row in left if launch.tracks[row].sm == sm and upper[row] <= now]
+        if not earlier:
+            break
+        track = max(earlier, key=lambda row: upper[row])
+        between += now - upper[track]
+    found.reverse()
+    total = max(launch.cycles, end)
+    activities = dict.fromkeys(Activity, 0)
+    for step in found:
+        activities[step.activity] += step.end - step.begin
+    return CriticalPath(
+        cycles=total,
+        ctas=tuple(reversed(ctas)),
+        start=now,
+        between=between,
+        rest=total - end,
+        activities={each: count for each, count in activities.items() if count},
+        shares=_shares(launch, found, total),
+        stretches=tuple(found),
+    )
+
+
+def _last_rows(launch: LaunchTrace, occupied: Occupation) -> dict[int, int]:
+    """The last event of each track."""
+    if not len(occupied.row):
+        return {}
+    ends = np.flatnonzero(np.concatenate((np.diff(occupied.track) != 0, [True])))
+    return dict(zip(occupied.track[ends].tolist(), occupied.row[ends].tolist(), strict=True))
+
+
+def _shares(launch: LaunchTrace, steps: Iterable[Stretch], total: int) -> tuple[PathShare, ...]:
+    site = launch.events["site"]
+    sums: dict[tuple[str, Activity, str, str, str, int], int] = {}
+    for step in steps:
+        number = int(site[step.row]) if step.row >= 0 and step.activity != Activity.ARITHMETIC else -1
+        track = launch.tracks[step.track]
+        if number < 0:
+            key = (track.name, step.activity, "", "", "", 0)
+        else:
+            row = launch.sites[number]
+            known = 0 <= row.agent < len(launch.agents)
+            engine = track.kind != TrackKind.WARP_GROUP
+            name = launch.agents[row.agent].name if engine and known else track.name
+            key = (name, step.activity, row.kind, row.variable, row.file, row.line)
+        sums[key] = sums.get(key, 0) + step.end - step.begin
+    ranking = sorted(sums.items(), key=lambda item: -item[1])
+    return tuple(PathShare(*key, cycles, cycles / total if total else 0.0) for key, cycles in ranking)
