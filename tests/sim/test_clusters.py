@@ -320,6 +320,8 @@ def test_a_multicast_is_one_read_and_an_event_in_each_cta():
         assert (load["released_by"], load["bytes"], load["slot"]) == (issue["row"], 8192, 1)
         assert (wait["released_by"], wait["end"]) == (load["row"], load["end"] + WAKE)
     assert trace.statistics["tma_load_bytes"] == 8192
+    assert (trace.statistics["l2_read_bytes"], trace.statistics["received_bytes"]) == (8192, 2 * 8192)
+    assert trace.statistics["l2_written_bytes"] == 2 * 8192
 
 
 def test_two_multicasts_share_the_way_into_each_sm():

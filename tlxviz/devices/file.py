@@ -41,6 +41,7 @@ UNITS: dict[str, str] = {
     "limits.cluster": "CTAs",
     "clock.boost_mhz": "MHz",
     "clock.sustained_mhz": "MHz",
+    "clock.published_mhz": "MHz",
     **{f"tensor_core.{name}": "FLOP/cycle/SM" for name in ("fp64", "tf32", "fp16", "bf16", "fp8", "int8")},
     "tensor_core.mma_sync_fraction": "fraction",
     "tensor_core.queue": "instructions",

@@ -33,6 +33,9 @@ class Clock:
     """Highest SM clock."""
     sustained_mhz: float
     """SM clock under a long tensor-core load: what cycles are turned into time with."""
+    published_mhz: float = 0.0
+    """SM clock at which the tensor cores have the peak of the vendor's data sheet; 0 in traces of versions that did not
+    note it."""
 
     def ns(self, cycles: float) -> float:
         """Nanoseconds that so many SM cycles take."""

@@ -319,13 +319,18 @@ class Sm:
         "global_load_bytes",
         "global_store_bytes",
         "index",
+        "issue_busy",
         "load_free",
+        "load_store_busy",
+        "logic_busy",
         "logic_free",
         "loop",
         "maps",
+        "mufu_busy",
         "mufu_free",
         "multicast_bytes",
         "reach",
+        "shared_busy",
         "shared_free",
         "tensor_busy",
         "tensor_each",
@@ -333,6 +338,7 @@ class Sm:
         "tma_busy",
         "tma_free",
         "tma_load_bytes",
+        "tma_store_busy",
         "tma_store_bytes",
         "tma_store_free",
     )
@@ -345,7 +351,8 @@ class Sm:
         self.compute_free = self.logic_free = self.mufu_free = self.shared_free = 0.0
         self.tensor_each = 0.0
         """What the instructions that were issued last take each."""
-        self.tensor_busy = self.tma_busy = self.flop = 0
+        self.tensor_busy = self.tma_busy = self.tma_store_busy = self.load_store_busy = self.flop = 0
+        self.issue_busy = self.logic_busy = self.mufu_busy = self.shared_busy = 0.0
         self.tma_load_bytes = self.tma_store_bytes = self.multicast_bytes = 0
         self.global_load_bytes = self.global_store_bytes = 0
         self.reach = reach
@@ -388,12 +395,14 @@ class Sm:
         if start < cycle:
             start = cycle
         self.compute_free = start + slots * share
+        self.issue_busy += slots * share
         end = start + slots
         if logic:
             start = self.logic_free
             if start < cycle:
                 start = cycle
             self.logic_free = start + logic * share
+            self.logic_busy += logic * share
             if start + logic > end:
                 end = start + logic
         if mufu:
@@ -401,6 +410,7 @@ class Sm:
             if start < cycle:
                 start = cycle
             self.mufu_free = start + mufu * share
+            self.mufu_busy += mufu * share
             if start + mufu > end:
                 end = start + mufu
         if shared:
@@ -408,6 +418,7 @@ class Sm:
             if start < cycle:
                 start = cycle
             self.shared_free = start + shared
+            self.shared_busy += shared
             if start + shared > end:
                 end = start + shared
         return round(end + drag)
@@ -440,6 +451,7 @@ class Sm:
         if start < cycle:
             start = cycle
         self.load_free = start = start + transfer
+        self.load_store_busy += transfer
         self.global_load_bytes += size
         return start + latency
 
@@ -449,6 +461,7 @@ class Sm:
         if start < cycle:
             start = cycle
         self.load_free = start + transfer
+        self.load_store_busy += transfer
         self.global_store_bytes += size
 
 

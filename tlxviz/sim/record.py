@@ -22,6 +22,7 @@ from tlxviz.sim.placement import place
 from tlxviz.sim.ranges import RangesAmiss, bounds_of_ranges, close_ranges, runs_with_ranges
 from tlxviz.sim.reach import resident
 from tlxviz.sim.rows import CODE, END, RELEASED_BY, RELEASED_RANK, RUN, table_of
+from tlxviz.sim.traffic import Traffic, traffic
 from tlxviz.trace.build import empty_events, events_from_columns
 from tlxviz.trace.model import COLUMNS as EVENT_COLUMNS
 from tlxviz.trace.model import AgentRow, BarrierRow, BufferRow, Events, LaunchTrace, SiteRow, Track, TrackKind
@@ -302,9 +303,12 @@ def launch_flop(launch: CaughtLaunch, outcome: Outcome) -> int:
 
 
 def launch_cycles(launch: CaughtLaunch, program: Program, device: Device, outcome: Outcome) -> int:
-    """The duration of a launch that ended: its CTAs and what launching costs; not less than DRAM takes for the
-    arguments. In SM cycles."""
-    cycles = max(outcome.cycles, _traffic_floor(launch, program, device, outcome))
+    """The duration of a launch that ended: its CTAs and what launching costs; not less than L2 and DRAM take for what
+    the CTAs move. In SM cycles."""
+    moved, clock = _traffic(launch, program, device, outcome), clock_of(program, device)
+    of_l2 = moved.cycles_of_l2(device) * clock / device.clock.boost_mhz
+    of_dram = moved.seconds_of_dram(device) * clock * 1e6
+    cycles = max(outcome.cycles, round(max(of_l2, of_dram)))
     return cycles + round(device.launch.kernel_ns * device.clock.boost_mhz / 1000)
 
 
@@ -321,27 +325,10 @@ def clock_of(program: Program, device: Device) -> float:
     return device.clock.sustained_mhz if multiplies(program) else device.clock.boost_mhz
 
 
-def _traffic_floor(launch: CaughtLaunch, program: Program, device: Device, outcome: Outcome) -> int:
-    """Cycles that L2 takes for all bytes that the CTAs move, or DRAM for what does not stay in L2.
-
-    What the CTAs move is at least read or written once.
-    """
-    memory = device.memory
-    stored = sum(sm.tma_store_bytes + sm.global_store_bytes for sm in outcome.sms)
-    loaded = sum(sm.tma_load_bytes - sm.multicast_bytes + sm.global_load_bytes for sm in outcome.sms)
-    if outcome.done:
-        total = launch.grid[0] * launch.grid[1] * launch.grid[2]
-        stored, loaded = stored * total // outcome.done, loaded * total // outcome.done
+def _traffic(launch: CaughtLaunch, program: Program, device: Device, outcome: Outcome) -> Traffic:
     size = footprint(launch)
-    once = min(stored + loaded, size)
-    clock = clock_of(program, device)
-    cycles = max((stored + loaded) / memory.l2_bytes_per_cycle, once / memory.l2_distinct_bytes_per_cycle)
-    cycles *= clock / device.clock.boost_mhz
-    if not resident(device, size, shared=shares(program)):
-        written = min(stored, once)
-        seconds = (once - written) / memory.hbm_bytes_per_second + written / memory.hbm_write_bytes_per_second
-        cycles = max(cycles, seconds * clock * 1e6)
-    return round(cycles)
+    in_l2 = resident(device, size, shared=shares(program))
+    return traffic(outcome.sms, outcome.done, math.prod(launch.grid), size, in_l2=in_l2)
 
 
 def statistics(launch: CaughtLaunch, program: Program, device: Device, outcome: Outcome, per_sm: int) -> dict[str, Any]:
@@ -349,15 +336,17 @@ def statistics(launch: CaughtLaunch, program: Program, device: Device, outcome: 
     total = math.prod(launch.grid)
     placement = place(program.cluster, launch.grid, device)
     sm = outcome.traced[0].sm if outcome.traced else outcome.sms[0]
-    resident = len(placement.columns) * placement.size * per_sm
+    at_a_time = len(placement.columns) * placement.size * per_sm
     return {
         **totals_of_sms([sm]),
+        **_traffic(launch, program, device, outcome).statistics(),
         "sm_cycles": outcome.last_end.get(sm.index, outcome.now),
         "ctas": total,
         "ctas_simulated": outcome.done,
         "ctas_traced": len(outcome.traced),
         "ctas_per_sm": per_sm,
-        "waves": -(-total // resident),
+        "ctas_per_wave": at_a_time,
+        "waves": -(-total // at_a_time),
     }
 
 
@@ -366,6 +355,12 @@ def totals_of_sms(sms: Sequence[Sm]) -> dict[str, int]:
     return {
         "tensor_core_busy_cycles": sum(sm.tensor_busy for sm in sms),
         "tma_busy_cycles": sum(sm.tma_busy for sm in sms),
+        "tma_store_busy_cycles": sum(sm.tma_store_busy for sm in sms),
+        "load_store_busy_cycles": sum(sm.load_store_busy for sm in sms),
+        "issue_busy_cycles": round(sum(sm.issue_busy for sm in sms)),
+        "logic_busy_cycles": round(sum(sm.logic_busy for sm in sms)),
+        "mufu_busy_cycles": round(sum(sm.mufu_busy for sm in sms)),
+        "shared_memory_busy_cycles": round(sum(sm.shared_busy for sm in sms)),
         "tma_load_bytes": sum(sm.tma_load_bytes for sm in sms),
         "tma_store_bytes": sum(sm.tma_store_bytes for sm in sms),
         "global_load_bytes": sum(sm.global_load_bytes for sm in sms),

@@ -78,6 +78,7 @@ def remote_copy(e: Emitter, op: Operation) -> None:
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
     x = e.queue("tma_store_free", transfer)
+    e.line(f"sm.tma_store_busy += {transfer}")
     landed = e.let(f"{x} + {transfer + round(cluster.copy_latency_cycles)}", "x")
     if e.traced:
         e.record(begin=x, end=landed, slot=f"{view}.slot", cause=row, engine=TMA)

@@ -130,7 +130,7 @@ def tma_store(e: Emitter, op: Operation) -> None:
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
     x = e.queue("tma_store_free", transfer)
-    e.line(f"sm.tma_store_bytes += {size}")
+    e.line(f"sm.tma_store_busy += {transfer}; sm.tma_store_bytes += {size}")
     done = e.let(f"{x} + {transfer + round(tma.store_latency_cycles)}", "x")
     if e.traced:
         e.record(begin=x, end=done, slot=f"{view}.slot", phase="-1", cause=row, engine=TMA)

@@ -1,0 +1,102 @@
+"""What a kernel multiplies, and how fast the device could do it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tlxviz.devices.model import Device
+from tlxviz.ir import TtgirError, load_program
+from tlxviz.ir.operation import Operation
+from tlxviz.ir.program import SiteKind
+from tlxviz.ir.types import MemDescType, ScalarType, TensorType, element_of
+from tlxviz.trace.model import LaunchTrace
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """The MMAs of a kernel."""
+
+    types: tuple[str, ...]
+    """Types of the operands, each once: `f16`, `tf32`, `f8E4M3FN`; `f32` for multiply-adds of the FP32 pipe."""
+    on_tensor_cores: bool
+    """Whether tensor cores compute them. Where they compute only some of them, the others are left out."""
+    flop_per_cycle: float
+    """Dense peak of one SM for them; where types have different peaks, for the mix that the traced CTAs executed."""
+
+
+def products(launch: LaunchTrace, device: Device) -> Products | None:
+    """The MMAs of the launch's kernel, from its TTGIR.
+
+    None if it has none, if an operand has a type that the device has no rate for, or if its TTGIR cannot be read.
+    """
+    try:
+        program = load_program(launch.ttgir, f"<TTGIR of {launch.kernel}>")
+    except TtgirError:
+        return None
+    sites = [site for site in program.sites if site.kind is SiteKind.MMA]
+    on_cores = [site for site in sites if not _multiply_adds(site.operation)]
+    chosen = on_cores or sites
+    if not chosen:
+        return None
+    executed = _executions(launch, len(program.sites))
+    if not any(executed[site.index] for site in chosen):
+        executed = np.ones(len(program.sites), np.int64)  # nothing was recorded of them: each counts once
+    types: dict[str, None] = {}
+    work = cycles = 0.0
+    for site in chosen:
+        name, flop = _operand_type(site.operation), _flop(site.operation)
+        rate = _rate(device, name, on_cores=bool(on_cores))
+        if not rate or not flop:
+            return None
+        if executed[site.index]:
+            types[name if name != "f32" or not on_cores else "tf32"] = None
+            work += float(executed[site.index]) * flop
+            cycles += float(executed[site.index]) * flop / rate
+    return Products(tuple(types), bool(on_cores), work / cycles)
+
+
+def _executions(launch: LaunchTrace, sites: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """How often the warp groups that were traced came to each site."""
+    agents = np.array([track.agent >= 0 for track in launch.tracks], np.bool_)
+    events = launch.events
+    own = agents[events["track"]] if len(events) else np.zeros(0, np.bool_)
+    return np.bincount(events["site"][own], minlength=sites)
+
+
+def _multiply_adds(op: Operation) -> bool:
+    """Whether the layout of the result says that no tensor core computes it, as where fp32 has to stay exact."""
+    type_ = op.results[0].type if op.results else None
+    return (
+        op.name == "tt.dot"
+        and isinstance(type_, TensorType)
+        and type_.encoding is not None
+        and type_.encoding.name == "blocked"
+    )
+
+
+def _operand_type(op: Operation) -> str:
+    operand = op.operand("a")
+    element = element_of(operand.type) if operand is not None else None
+    return element.name if isinstance(element, ScalarType) else ""
+
+
+def _flop(op: Operation) -> int:
+    """Of one execution: a multiply-add counts two."""
+    a, b = op.operand("a"), op.operand("b")
+    if a is None or b is None:
+        return 0
+    if not isinstance(a.type, TensorType | MemDescType) or not isinstance(b.type, TensorType | MemDescType):
+        return 0
+    return 2 * math.prod(a.type.shape) * b.type.shape[-1]
+
+
+def _rate(device: Device, name: str, *, on_cores: bool) -> float:
+    """FLOP per cycle and SM; 0 where it is not known."""
+    if not on_cores:
+        return {"f16": 2 * device.alu.fp16, "f32": 2 * device.alu.fp32, "f64": 2 * device.alu.fp64}.get(name, 0.0)
+    core = device.tensor_core
+    rates = {"f16": core.fp16, "bf16": core.bf16, "f32": core.tf32, "f64": core.fp64, "i8": core.int8}
+    return core.fp8 if name.startswith("f8") else rates.get(name, 0.0)
