@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 
 from tlxviz.analysis.attribution import Cause, GroupAttribution, attribution
@@ -9,7 +10,10 @@ from tlxviz.analysis.dependencies import Dependencies, dependencies
 from tlxviz.analysis.groups import WarpGroup, warp_groups
 from tlxviz.analysis.occupation import Occupation, occupation
 from tlxviz.analysis.path import CriticalPath, critical_path
+from tlxviz.analysis.rings import Ring, rings
+from tlxviz.analysis.roofline import Roofline, roofline
 from tlxviz.analysis.slack import BarrierSlack, barrier_slacks, slacks
+from tlxviz.analysis.steady import SteadyState, steady_states
 from tlxviz.analysis.utilisation import Coverage, Utilisation, coverage, utilisation
 from tlxviz.trace.model import LaunchTrace
 
@@ -43,6 +47,18 @@ class Account:
     @cached_property
     def slack(self) -> tuple[BarrierSlack, ...]:
         return barrier_slacks(self.launch, self.dependencies, slacks(self.launch, self.dependencies))
+
+    @cached_property
+    def steady(self) -> Mapping[str, SteadyState | None]:
+        return steady_states(self.launch, self.occupied)
+
+    @cached_property
+    def rings(self) -> tuple[Ring, ...]:
+        return rings(self.launch, self.occupied, steady=self.steady)
+
+    @cached_property
+    def roofline(self) -> Roofline | None:
+        return roofline(self.launch)
 
     @cached_property
     def utilisation(self) -> Utilisation:

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tlxviz.analysis.groups import warp_groups
+from tlxviz.analysis.account import Account
+from tlxviz.analysis.findings import Finding, findings
 from tlxviz.analysis.hang import Hang, hang_of
-from tlxviz.analysis.occupation import occupation
 from tlxviz.analysis.probing import Probing, probing
 from tlxviz.analysis.ranges import Range, RangesAmiss, ranges, ranges_amiss
 from tlxviz.analysis.shares import GroupShares, group_shares
 from tlxviz.analysis.strip import Strip, steady_strip
-from tlxviz.analysis.utilisation import Coverage, Utilisation, coverage, utilisation
+from tlxviz.analysis.utilisation import Coverage, Utilisation
+from tlxviz.analysis.verdict import Verdict, verdict
 from tlxviz.analysis.waits import Wait, worst_waits
 from tlxviz.trace.model import LaunchTrace
 
@@ -39,6 +40,10 @@ class Summary:
     """TFLOP/s; None where the operations are not known or the launch did not end."""
     complete: bool
     """False when recording was interrupted, or records are missing."""
+    verdict: Verdict | None
+    """What holds it; None for a launch that did not end, or of which nothing was traced."""
+    findings: tuple[Finding, ...]
+    """Problems first."""
     coverage: Coverage
     groups: tuple[GroupShares, ...]
     waits: tuple[Wait, ...]
@@ -51,17 +56,17 @@ class Summary:
     hang: Hang | None
 
 
-def summarise(launch: LaunchTrace, *, strip_columns: int = 60, worst: int = 5) -> Summary:
+def summarise(source: LaunchTrace | Account, *, strip_columns: int = 60, worst: int = 5) -> Summary:
     """Sum a launch up.
 
     Args:
+        source: The launch, or what is known of it so far.
         strip_columns: Columns of the steady-state strip.
         worst: How many waits to list.
     """
-    groups = warp_groups(launch)
-    occupied = occupation(launch)
-    ended = launch.complete and launch.hang is None and launch.cycles > 0
-    time_ns = launch.cycles * 1000 / launch.clock_mhz if ended and launch.clock_mhz > 0 else None
+    account = source if isinstance(source, Account) else Account(source)
+    launch, groups, occupied = account.launch, account.groups, account.occupied
+    time_ns = launch.cycles * 1000 / launch.clock_mhz if account.ended and launch.clock_mhz > 0 else None
     return Summary(
         kernel=launch.kernel,
         grid=launch.grid,
@@ -74,12 +79,14 @@ def summarise(launch: LaunchTrace, *, strip_columns: int = 60, worst: int = 5) -
         time_ns=time_ns,
         tflops=launch.flop / time_ns / 1000 if time_ns and launch.flop else None,
         complete=launch.complete,
-        coverage=coverage(launch),
+        verdict=verdict(account),
+        findings=findings(account),
+        coverage=account.coverage,
         groups=group_shares(launch, groups, occupied),
         waits=worst_waits(launch, groups, occupied, limit=worst),
         ranges=ranges(launch, groups),
         ranges_amiss=ranges_amiss(launch),
-        utilisation=utilisation(launch),
+        utilisation=account.utilisation,
         strip=steady_strip(launch, occupied, columns=strip_columns),
         hang=hang_of(launch),
     )

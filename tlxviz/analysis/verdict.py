@@ -8,6 +8,7 @@ from enum import StrEnum
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.dependencies import Activity
 from tlxviz.analysis.path import CriticalPath, PathShare
+from tlxviz.analysis.roofline import MEMORY, Roof
 
 
 class Bound(StrEnum):
@@ -22,6 +23,8 @@ class Bound(StrEnum):
     LAUNCH = "launch"
     REST = "rest"
     """CTAs that were not traced: those after the last traced one, or on other SMs."""
+    MEMORY = "memory"
+    """A kernel without TMA or products that moves what memory gives it: its loads are no events."""
     UNKNOWN = "unknown"
 
 
@@ -43,6 +46,7 @@ _WORDS = {
     Bound.SYNCHRONIZATION: "Handing work over holds it",
     Bound.LAUNCH: "Launching it takes longest",
     Bound.REST: "Most of it was not traced",
+    Bound.MEMORY: "Memory holds it",
     Bound.UNKNOWN: "What holds it was not recorded",
 }
 _WHAT = {
@@ -54,6 +58,7 @@ _WHAT = {
     Bound.SYNCHRONIZATION: "arriving, issuing and waking up",
     Bound.LAUNCH: "launching, and starting CTAs",
     Bound.REST: "after the last traced CTA",
+    Bound.MEMORY: "arithmetic and loads without TMA",
     Bound.UNKNOWN: "waits of which nobody recorded what ended them",
 }
 _WORTH_NAMING = 0.1
@@ -84,6 +89,8 @@ def verdict(account: Account) -> Verdict | None:
         return None
     shares = _shares(path)
     bound = next(iter(shares))
+    if (memory := _memory(account, bound)) is not None:
+        return Verdict(Bound.MEMORY, memory.share, shares, "", "", 0, _of_memory(memory))
     most = _most(path, bound)
     sentence = f"{_WORDS[bound]}: {shares[bound]:.0%} of the critical path is {_WHAT[bound]}"
     if most is not None and bound is not Bound.LAUNCH:
@@ -93,6 +100,24 @@ def verdict(account: Account) -> Verdict | None:
     sentence += f"; {', '.join(second)}" if second else ""
     agent, file, line = (most.agent, most.file, most.line) if most is not None else ("", "", 0)
     return Verdict(bound, shares[bound], shares, agent, file, line, sentence + ".")
+
+
+def _memory(account: Account, bound: Bound) -> Roof | None:
+    """The roof that holds a kernel whose loads are no events."""
+    roofs = account.roofline
+    if bound is not Bound.ARITHMETIC or roofs is None or roofs.bound_by not in (*MEMORY, "load_store"):
+        return None
+    return next((roof for roof in roofs.roofs if roof.name == roofs.bound_by), None)
+
+
+def _of_memory(roof: Roof) -> str:
+    if roof.name == "load_store":
+        return f"Memory holds it: the SM's path to it is busy {roof.share:.0%} of the time."
+    name = {"dram": "DRAM", "l2": "L2"}[roof.name]
+    return (
+        f"Memory holds it: {roof.reached / 1e12:.3g} TB/s, {roof.share:.0%} of what {name} gives "
+        f"({roof.ceiling / 1e12:.3g} TB/s)."
+    )
 
 
 _ENGINES = (Bound.TENSOR_CORE, Bound.COPY_LATENCY, Bound.COPY_BANDWIDTH)

@@ -11,14 +11,23 @@ from tlxviz.commands.interrupts import importing
 
 
 class ReportCommand:
-    """Print what a trace holds: what each warp group did, where it waited, and who released it."""
+    """Print what a trace says: what holds the kernel, what would help, and where the time of each warp group goes."""
 
     name = "report"
-    summary = "print the summary of a trace"
+    summary = "say what holds a kernel, and what would help"
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("trace", metavar="TRACE", type=named, help="a .tlxtrace file")
         parser.add_argument("--launch", metavar="N", type=int, help="only this launch of the trace, counted from 0")
+        parser.add_argument(
+            "--section",
+            metavar="NAME",
+            dest="sections",
+            action="append",
+            default=[],
+            help="rather than the short report, this section of the long one; several with commas between; all for all "
+            "(docs/report.md)",
+        )
         parser.add_argument("--json", action="store_true", help="one line of JSON (docs/report.md)")
 
     def run(self, arguments: argparse.Namespace) -> int:
@@ -37,9 +46,20 @@ class ReportCommand:
         if not launches:
             raise UsageError(f"{path} holds no launch.")
 
-        streams.render(summary_reporter(launches, as_json=arguments.json))
+        sections = _sections(arguments.sections)
+        streams.render(summary_reporter(launches, as_json=arguments.json, sections=sections))
         hung = any(launch.hang is not None for launch in launches)
         return int(ExitCode.FINDINGS if hung else ExitCode.OK)
+
+
+def _sections(given: list[str]) -> list[str]:
+    from tlxviz.reporters.text import NAMES
+
+    wanted = [name.strip() for each in given for name in each.split(",")]
+    for name in wanted:
+        if name not in (*NAMES, "all"):
+            raise UsageError(f"the report has no section {name!r}: write {', '.join(NAMES)}, or all.")
+    return list(NAMES) if "all" in wanted else wanted
 
 
 def _numbers(count: int) -> str:

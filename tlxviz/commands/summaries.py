@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
+from tlxviz.analysis.account import Account
 from tlxviz.analysis.summary import summarise
 from tlxviz.commands import streams
 from tlxviz.commands.remarks import missing_ctas
@@ -14,14 +15,20 @@ from tlxviz.reporters.text import TextReporter
 from tlxviz.trace.model import LaunchTrace
 
 
-def summary_reporter(launches: Sequence[LaunchTrace], *, as_json: bool) -> Reporter:
-    """The report of these launches. JSON has the same bytes whatever the terminal's width."""
+def summary_reporter(launches: Sequence[LaunchTrace], *, as_json: bool, sections: Sequence[str] = ()) -> Reporter:
+    """The report of these launches: the short one, or sections of the long one.
+
+    JSON has all, and the same bytes whatever the terminal's width.
+    """
+    accounts = [Account(launch) for launch in launches]
     if as_json:
-        return JsonReporter([summarise(launch) for launch in launches])
+        return JsonReporter([summarise(account) for account in accounts], accounts)
     columns = TextReporter.strip_columns(streams.stdout())
     return TextReporter(
-        [summarise(launch, strip_columns=columns) for launch in launches],
+        [summarise(account, strip_columns=columns) for account in accounts],
         [missing_ctas(launch, _requested(launch)) for launch in launches],
+        accounts,
+        sections,
     )
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
 
+from tlxviz.analysis.account import Account
+from tlxviz.analysis.findings import Severity
 from tlxviz.analysis.probing import Probing
-from tlxviz.analysis.ranges import Range, RangesAmiss
 from tlxviz.analysis.shares import GroupShares, Shares
 from tlxviz.analysis.summary import Summary
 from tlxviz.analysis.waits import Release, Wait
@@ -29,6 +30,7 @@ from tlxviz.reporters.layout import (
     size,
     whole,
 )
+from tlxviz.reporters.sections import SECTIONS, say_findings
 from tlxviz.reporters.text_hang import say_hang
 from tlxviz.reporters.text_strip import say_strip, strip_columns
 
@@ -44,11 +46,19 @@ _ENGINE_WORK = {"tma": "TMA copy", "tensor_core": "MMA"}
 _BAR = 24
 
 
+_FINDINGS = 3
+"""Findings that the short report has."""
+
+
 @dataclass(frozen=True, slots=True)
 class TextReporter:
     summaries: Sequence[Summary]
     missing: Sequence[str | None] = ()
     """For each launch, that CTAs which were asked for are not in its grid; None where all are."""
+    accounts: Sequence[Account] = ()
+    """For each launch, where sections are wanted that the summary does not have."""
+    sections: Sequence[str] = ()
+    """Names of sections to print rather than the short report: `NAMES` has all."""
 
     @staticmethod
     def strip_columns(stream: TextIO | None) -> int:
@@ -65,26 +75,42 @@ class TextReporter:
                 console.print()
             if len(self.summaries) > 1:
                 say(console, f"Launch {index}", style=HEADING)
-            _say_summary(console, summary, self.missing[index] if self.missing else None)
+            missing = self.missing[index] if self.missing else None
+            _say_head(console, summary)
+            if missing is not None:
+                say(console, missing)
+            if self.sections:
+                self._say_sections(console, index)
+            else:
+                _say_summary(console, summary, missing)
+
+    def _say_sections(self, console: Console, index: int) -> None:
+        for name in (each for each in NAMES if each in self.sections):
+            console.print()
+            if name in _OF_SUMMARY:
+                _OF_SUMMARY[name](console, self.summaries[index])
+            else:
+                SECTIONS[name](console, self.accounts[index])
 
 
 def _say_summary(console: Console, summary: Summary, missing: str | None) -> None:
-    _say_head(console, summary)
-    if missing is not None:
-        say(console, missing)
     if summary.hang is not None:
         console.print()
         say_hang(console, summary.hang)
+    if summary.verdict is not None:
+        console.print()
+        say(console, summary.verdict.sentence, style=HEADING)
+        matter = [each for each in summary.findings if each.severity is not Severity.NOTE] or list(summary.findings)
+        say_findings(console, matter[:_FINDINGS])
     console.print()
     none_exists = missing is not None and not summary.coverage.ctas_traced
     _say_groups(console, summary.groups, "no such CTA" if none_exists else "not traced")
-    console.print()
-    _say_waits(console, summary.waits)
-    console.print()
-    if summary.ranges or summary.ranges_amiss.ends:
-        _say_ranges(console, summary.ranges, summary.ranges_amiss)
+    if summary.hang is not None:
         console.print()
-    _say_utilisation(console, summary)
+        _say_waits(console, summary)
+    if summary.ranges or summary.ranges_amiss.ends:
+        console.print()
+        _say_ranges(console, summary)
     if summary.strip is not None:
         console.print()
         say_strip(console, summary.strip)
@@ -184,7 +210,8 @@ def _bar(shares: Shares, shapes: Glyphs, width: int) -> Text:
     return bar.append(shapes.wait * (width - busy - issue), STYLES["w"])
 
 
-def _say_waits(console: Console, waits: Sequence[Wait]) -> None:
+def _say_waits(console: Console, summary: Summary) -> None:
+    waits = summary.waits
     columns = f"{'of role':>9}{'count':>9}{'mean':>9}{'max':>9}"
     if not waits:
         say(console, "Worst waits", style=HEADING)
@@ -232,7 +259,8 @@ def _party(release: Release, wait: Wait) -> str:
     return f"{work} issued by {release.agent}" if release.agent else work
 
 
-def _say_ranges(console: Console, ranges: Sequence[Range], amiss: RangesAmiss) -> None:
+def _say_ranges(console: Console, summary: Summary) -> None:
+    ranges, amiss = summary.ranges, summary.ranges_amiss
     columns = f"{'of role':>9}{'count':>9}{'mean':>9}"
     wide = console.width >= 72
     left = console.width - len(columns)
@@ -272,3 +300,12 @@ def _say_utilisation(console: Console, summary: Summary) -> None:
             say(console, f"{name:<12}" + ", ".join(parts))
     if used.sm_cycles is None:
         say(console, "not counted", indent=2)
+
+
+_OF_SUMMARY: dict[str, Callable[[Console, Summary], None]] = {
+    "waits": _say_waits,
+    "ranges": _say_ranges,
+    "utilisation": _say_utilisation,
+}
+NAMES = (*_OF_SUMMARY, *SECTIONS)
+"""Sections, in the order in which they are printed."""

@@ -7,16 +7,88 @@ from collections.abc import Iterator
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.attribution import Cause, GroupAttribution, Item
 from tlxviz.analysis.findings.finding import Finding, Severity, rule
+from tlxviz.analysis.rings import Ring
 
 _MUCH = 0.1
 """Share of a warp group's time from which a wait is worth a finding."""
+
+
+_STARVED = 0.1
+_SPARE = 2
+
+
+@rule("ring-too-short")
+def ring_too_short(account: Account) -> Iterator[Finding]:
+    """A ring has fewer slots than it takes for its consumers never to wait, and they do wait."""
+    for ring in _differing(account.rings):
+        if ring.needed is None or ring.needed <= ring.depth:
+            continue
+        waiting, item = _waiting_for(account, ring)
+        if item is None or waiting < _STARVED:
+            continue
+        yield Finding(
+            "ring-too-short",
+            Severity.PROBLEM,
+            waiting,
+            f"the ring of {ring.buffer} needs {ring.needed} slots and has {ring.depth}: {item.agent} waits "
+            f"{waiting:.0%} of its time on {ring.full}",
+            f"give it {ring.needed} slots ({ring.needed * ring.bytes:,} bytes of shared memory rather than "
+            f"{ring.depth * ring.bytes:,}); where they do not fit, smaller tiles",
+            item.agent,
+            item.file,
+            item.line,
+            {"needed_slots": ring.needed, "allocated_slots": ring.depth, "waiting": waiting},
+        )
+
+
+@rule("ring-too-long")
+def ring_too_long(account: Account) -> Iterator[Finding]:
+    """A ring has slots to spare, whose shared memory something else could use."""
+    for ring in _differing(account.rings):
+        if ring.needed is None or ring.depth - ring.needed < _SPARE or ring.nothing_unread > _STARVED:
+            continue
+        spare = ring.depth - ring.needed
+        yield Finding(
+            "ring-too-long",
+            Severity.NOTE,
+            0.0,
+            f"the ring of {ring.buffer} has {ring.depth} slots and would do with {ring.needed}",
+            f"{spare * ring.bytes:,} bytes of shared memory could serve larger tiles, the epilogue or a second CTA",
+            ", ".join(ring.consumers),
+            evidence={"needed_slots": ring.needed, "allocated_slots": ring.depth},
+        )
+
+
+def _differing(rings: tuple[Ring, ...]) -> Iterator[Ring]:
+    """Of rings of one buffer, as consumers with a part each have, the one that needs most."""
+    by_buffer: dict[str, Ring] = {}
+    for ring in rings:
+        other = by_buffer.get(ring.buffer)
+        if other is None or (ring.needed or 0) > (other.needed or 0):
+            by_buffer[ring.buffer] = ring
+    yield from by_buffer.values()
+
+
+def _waiting_for(account: Account, ring: Ring) -> tuple[float, Item | None]:
+    """Share of its time that a consumer waits for the ring, of the one that waits most, and where."""
+    best: tuple[float, Item | None] = (0.0, None)
+    for group in account.attribution:
+        if group.name in ring.consumers:
+            items = [item for item in group.items if item.variable == ring.full and item.cause in _FOR_DATA]
+            share = sum(item.share for item in items)
+            if items and share > best[0]:
+                best = share, items[0]
+    return best
+
+
+_FOR_DATA = (Cause.COPY_LATENCY, Cause.COPY_BANDWIDTH, Cause.RING_EMPTY)
 
 
 @rule("copy-latency")
 def copy_latency(account: Account) -> Iterator[Finding]:
     """Consumers wait for copies that nothing holds up: they were issued too late."""
     group, share, item = _worst(account, Cause.COPY_LATENCY)
-    if group is None or item is None:
+    if group is None or item is None or any(ring_too_short(account)):
         return
     yield Finding(
         "copy-latency",
