@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import torch
 
@@ -48,6 +48,8 @@ class Launch:
     """Whether the outputs are to be written; without, only the time is asked for."""
     counted: bool = True
     """Whether it is a launch of the script's own, to be recorded if it is asked for. An autotuner's trial is not."""
+    assembled: Callable[[], Mapping[str, Any]] = field(default=dict[str, Any])
+    """More of `metadata`: what the assembler said. Only who records the launch asks, for it can take a second."""
 
 
 class Executed(Protocol):

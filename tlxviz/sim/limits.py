@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tlxviz.devices.model import Device
+from tlxviz.devices.occupancy import bounds, most_registers
 from tlxviz.ir.program import Program
 from tlxviz.sim.errors import InvalidGridError, LaunchLimitError, UnsupportedOperation
-
-_REGISTER_UNIT = 8  # registers of a thread are given out in units of 8
 
 
 def check_launch(program: Program, metadata: Mapping[str, Any], grid: tuple[int, int, int], device: Device) -> int:
@@ -37,7 +36,9 @@ def check_launch(program: Program, metadata: Mapping[str, Any], grid: tuple[int,
         if not 0 <= size <= most:
             raise InvalidGridError(f"kernel {name} has grid {grid}: {axis} must lie between 0 and {most:,}")
     _check_clusters(program, grid, device)
-    return max(1, min(_by_registers(program, metadata, device), _by_shared(shared, device), _by_warps(program, device)))
+    registers = _registers(program, metadata, device)
+    warps = max(1, program.total_warps)
+    return max(1, min(bound.ctas for bound in bounds(limits, warps=warps, registers=registers, shared=shared)))
 
 
 def _check_clusters(program: Program, grid: tuple[int, int, int], device: Device) -> None:
@@ -71,31 +72,18 @@ def _largest(program: Program) -> str:
     return " (largest buffers: " + ", ".join(f"{buffer.name} {buffer.bytes:,} bytes" for buffer in buffers) + ")"
 
 
-def _by_warps(program: Program, device: Device) -> int:
-    limits = device.limits
-    return min(limits.blocks_per_sm, limits.warps_per_sm // max(1, program.total_warps))
-
-
-def _by_shared(shared: int, device: Device) -> int:
-    limits = device.limits
-    return limits.shared_memory_per_sm // max(1, shared + limits.shared_memory_reserved)
-
-
-def _by_registers(program: Program, metadata: Mapping[str, Any], device: Device) -> int:
-    """CTAs whose registers fit; raises where not even one does."""
+def _registers(program: Program, metadata: Mapping[str, Any], device: Device) -> int:
+    """Registers of a thread, 0 where nobody says; raises where those of one CTA do not fit."""
     limits = device.limits
     threads = 32 * program.total_warps
     reported = metadata.get("registers") or metadata.get("maxnreg")
-    budget = limits.registers_per_sm // threads // _REGISTER_UNIT * _REGISTER_UNIT
+    budget = most_registers(limits, warps=program.total_warps, ctas=1)
     if not reported and any(agent.registers for agent in program.agents):
-        return 1  # a kernel whose tasks ask for registers is compiled to take all of an SM
+        return budget  # a kernel whose tasks ask for registers is compiled to take all of an SM
     registers = int(reported or 0)
-    if not registers:
-        return limits.blocks_per_sm
-    registers = -(-registers // _REGISTER_UNIT) * _REGISTER_UNIT
-    if registers > max(budget, _REGISTER_UNIT):
+    if registers > budget:
         raise LaunchLimitError(
             f"kernel {program.name} needs {registers} registers for each of {threads} threads and an SM of "
             f"{device.title} has {limits.registers_per_sm:,}: use fewer warps, smaller tiles or maxnreg={budget}"
         )
-    return max(1, limits.registers_per_sm // (registers * threads))
+    return registers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 
@@ -26,6 +26,11 @@ class CaughtLaunch(Protocol):
 
     @property
     def metadata(self) -> Mapping[str, Any]: ...
+
+    @property
+    def assembled(self) -> Callable[[], Mapping[str, Any]]:
+        """Gives more of `metadata`, and may take a second: only for a launch that is recorded."""
+        ...
 
     @property
     def source(self) -> str: ...

@@ -129,7 +129,7 @@ def described(
         buffers=[BufferRow(buffer.name, buffer.slots, buffer.bytes) for buffer in program.buffers],
         events=events,
         provenance=provenance,
-        metadata=dict(launch.metadata),
+        metadata={**launch.metadata, **launch.assembled()},
         ttgir=launch.ttgir if ttgir is None else ttgir,
         source=launch.source,
         source_file=_absolute(launch.source_file),

@@ -101,7 +101,7 @@ class Catcher:
         __tracebackhide__ = True
         begin = perf_counter()
         try:
-            with _triton.recorded_ranges():
+            with _triton.recorded_ranges(), self._describer.assembler.listening():
                 kernel = _triton.finished(compile_and_launch(function, *args, grid=grid, warmup=True, **options))
         except Exception as error:
             if _triton.is_compile_failure(error):

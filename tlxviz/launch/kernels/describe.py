@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from tlxviz import _triton
+from tlxviz.launch.kernels.assembler import Assembler
 from tlxviz.launch.kernels.cubin import frame_of, registers_of
 from tlxviz.launch.kernels.locations import rebased
 from tlxviz.launch.kernels.parameters import bind
@@ -15,6 +17,7 @@ class Describer:
     """Describes launches; remembers what it found out about a kernel."""
 
     def __init__(self) -> None:
+        self.assembler = Assembler()
         self._versions = _triton.toolchain().versions()
         self._ttgir: dict[int, tuple[Any, str]] = {}
         """By the identity of a kernel's source object, which is kept: TTGIR that names the function's own file."""
@@ -48,6 +51,7 @@ class Describer:
             source_line=source.line,
             compile_seconds=seconds,
             versions=dict(self._versions),
+            assembled=partial(self.assembler.facts, kernel),
         )
 
 

@@ -75,7 +75,7 @@ class Call:
     def compile(self) -> Any:
         """Triton's compiled kernel, under the stage hook in force; None if the user's own wants no compilation."""
         __tracebackhide__ = True
-        with _triton.recorded_ranges():
+        with _triton.recorded_ranges(), self._describer.assembler.listening():
             return _triton.finished(self._run(warmup=True))
 
     def launch(self) -> Any:

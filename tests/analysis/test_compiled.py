@@ -1,0 +1,234 @@
+"""What the compiler made of kernels: figures by hand, and what it really did to kernels that provoke it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic_traces import DEVICE, launch
+
+from tlxviz.analysis.assembler import Spills, read_report
+from tlxviz.analysis.compiled import Compiled, CompiledGroup, Next, compiled
+from tlxviz.commands import main
+from tlxviz.devices.file import load_device
+from tlxviz.trace import AgentRow, LaunchTrace, load_trace
+
+HERE = Path(__file__).parent
+FAULTY = HERE / "scripts" / "faulty.py"
+KERNELS = HERE.parents[1] / "kernels"
+LIMITS = load_device("h200").to_manifest()["limits"]
+GROUPS = [
+    AgentRow("load", "load", 0, 4),
+    AgentRow("mma.0", "mma", 1, 4, 240),
+    AgentRow("mma.1", "mma", 2, 4, 240),
+]
+
+
+def made(agents: list[AgentRow] | None = None, **metadata: Any) -> Compiled:
+    found = compiled(launch(agents=agents or GROUPS, device=DEVICE | {"limits": LIMITS}, metadata=metadata))
+    assert found is not None
+    return found
+
+
+def report(name: str) -> list[str]:
+    return (HERE / "data" / f"{name}.log").read_text(encoding="utf-8").splitlines()
+
+
+# ---- reports of ptxas
+
+
+def test_a_report_without_faults():
+    found = read_report(
+        [
+            "ptxas info    : Used 168 registers, used 4 barriers",
+            "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads",
+        ]
+    )
+    assert (found.registers, found.barriers, found.spills, found.remarks) == (168, 4, None, ())
+
+
+def test_serialized_products_and_ignored_requests():
+    found = read_report(report("squeezed"))
+    assert (found.registers, found.barriers) == (168, 4)
+    assert found.spills == Spills(frame=2664, stores=4324, loads=4324)
+    assert [(each.id, each.reason) for each in found.remarks] == [
+        ("setmaxnreg-ignored", "'setmaxnreg' ignored to maintain minimum register requirements"),
+        ("wgmma-serialized", "insufficient register resources for the wgmma pipeline"),
+    ]
+
+
+def test_a_warning_and_products_serialized_for_the_whole_function():
+    found = read_report(report("two_maxnreg"))
+    assert (found.registers, found.barriers, found.spills) == (255, 3, Spills(480, 1248, 992))
+    assert [(each.id, each.reason) for each in found.remarks] == [
+        ("ptxas", "Too many maxnreg specified for entry _attn_fwd_ws, will be ignored"),
+        ("wgmma-serialized", "insufficient register resources"),
+    ]
+
+
+def test_remarks_that_differ_by_their_place_are_one():
+    line = next(line for line in report("crossed") if "C7519" in line)
+    (remark,) = read_report([line, line.replace("line 212", "line 300"), line]).remarks
+    assert (remark.id, remark.count, remark.line) == ("ptxas", 3, line)
+
+
+def test_what_is_no_report():
+    found = read_report(["", "ptxas", "Used to be", "ptxas info    : 11 bytes gmem"])
+    assert (found.registers, found.spills, found.remarks) == (None, None, ())
+
+
+# ---- registers, memory, occupancy
+
+
+def test_registers_that_warp_groups_pass_on():
+    """168 a thread at launch; two groups of 240, so 3 * 168 - 2 * 240 = 24 are left; 65,536 - 384 * 168 = 1,024."""
+    found = made(registers=168, setmaxnreg=[256, 24, 256, 120, 240, 240], shared=229704)
+    assert [group.registers for group in found.groups] == [24, 240, 240]
+    assert found.groups[1] == CompiledGroup("mma.0", "mma", 1, 4, requested=240, registers=240)
+    registers = found.registers
+    assert (registers.at_launch, registers.threads, registers.requested) == (168, 384, 2 * 128 * 240)
+    assert (registers.unused, registers.redistributed) == (1024, True)
+
+
+def test_registers_that_the_compiler_kept_where_they_are():
+    dropped = made(registers=78, setmaxnreg=[])
+    ignored = made(registers=94, setmaxnreg=[24, 240], ptxas=report("squeezed"))
+    assert [group.registers for group in dropped.groups] == [78] * 3
+    assert [group.registers for group in ignored.groups] == [94] * 3
+    assert dropped.registers.redistributed is False
+    assert ignored.registers.redistributed is False
+    assert "registers-not-given" in {note.id for note in dropped.notes}
+    assert "registers-not-given" not in {note.id for note in ignored.notes}
+
+
+def test_a_trace_that_does_not_say_what_the_tasks_got():
+    found = made(registers=168)
+    assert [group.registers for group in found.groups] == [None] * 3
+    assert found.registers.redistributed is None
+    assert found.notes == ()
+
+
+def test_warp_groups_that_share_four_warps():
+    shared = [GROUPS[0], AgentRow("load.1", "load", 1, 1, 24), AgentRow("mma", "mma", 2, 4, 240)]
+    assert [group.registers for group in made(shared, registers=168, setmaxnreg=[24, 240, 24]).groups] == [
+        None,
+        24,
+        240,
+    ]
+
+
+def test_the_next_cta_needs_less_of_all_that_binds():
+    """168 registers for 384 threads fill an SM; two CTAs leave 65,536 / 768 = 85, so 80 in units of 8, and
+    233,472 / 2 - 1,024 bytes."""
+    found = made(registers=168, setmaxnreg=[], shared=196856).occupancy
+    assert found.ctas_per_sm == 1
+    assert found.limited_by == ("registers", "shared memory")
+    assert found.needed_for_next == (Next("registers", 168, 80), Next("shared memory", 196856, 115712))
+
+
+def test_a_cta_of_one_warp_is_limited_by_ctas():
+    found = made([AgentRow("compute", "compute", 0, 1)], registers=32, setmaxnreg=[]).occupancy
+    assert (found.ctas_per_sm, found.limited_by) == (32, ("CTAs",))
+    assert found.needed_for_next == (Next("CTAs", 32, 0),)
+
+
+def test_unknown_registers_limit_nothing():
+    found = made([AgentRow("compute", "compute", 0, 8)])
+    assert (found.registers.at_launch, found.registers.unused) == (None, None)
+    assert (found.occupancy.ctas_per_sm, found.occupancy.limited_by) == (8, ("warps",))
+
+
+def test_spills_of_a_trace_without_a_report():
+    found = made(registers=168, spilled_bytes=64)
+    assert found.spills == Spills(64, None, None)
+    assert [(note.id, note.evidence) for note in found.notes] == [("spills", "frame of 64 bytes in the binary")]
+
+
+def test_a_trace_without_limits():
+    assert compiled(launch(agents=GROUPS)) is None
+
+
+# ---- kernels
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> dict[str, LaunchTrace]:
+    pytest.importorskip("triton.language.extra.tlx")
+    return recorded(tmp_path_factory.mktemp("faulty"), FAULTY)
+
+
+def recorded(folder: Path, script: Path, *arguments: str) -> dict[str, LaunchTrace]:
+    trace = folder / "trace.tlxtrace"
+    options = ["--values", "off", "--device", "sim:h200", "-o", str(trace)]
+    main(["run", *options, str(script), *arguments])
+    return {each.kernel: each for each in load_trace(trace).launches}
+
+
+def line_of(comment: str) -> int:
+    (number,) = (n for n, line in enumerate(FAULTY.read_text().splitlines(), 1) if line.endswith(f"# {comment}"))
+    return number
+
+
+def notes_of(trace: LaunchTrace) -> list[tuple[str, tuple[str, ...], int]]:
+    found = compiled(trace)
+    assert found is not None
+    assert {note.file for note in found.notes} <= {str(FAULTY)}
+    return [(note.id, note.agents, note.line) for note in found.notes]
+
+
+def test_a_default_task_with_too_few_registers(faulty: dict[str, LaunchTrace]):
+    assert notes_of(faulty["squeezed"]) == [
+        ("setmaxnreg-ignored", ("store.0", "store.1"), line_of("squeezed: task")),
+        ("wgmma-serialized", ("mma",), line_of("squeezed: dot")),
+        ("spills", (), faulty["squeezed"].source_line),
+        ("copy-wait-added", ("mma",), line_of("squeezed: load")),
+        ("mma-wait-added", ("mma",), line_of("squeezed: dot")),
+        ("mma-wait-added", ("mma",), line_of("squeezed: loop")),
+        ("copy-wait-added", ("mma",), line_of("squeezed: loop")),
+    ]
+    # the report is in the trace, as ptxas printed it but for the time that it took
+    assert faulty["squeezed"].metadata["ptxas"] == [line for line in report("squeezed") if "Compile time" not in line]
+
+
+def test_requests_for_more_registers_than_there_are_and_a_plain_dot(faulty: dict[str, LaunchTrace]):
+    assert faulty["overdrawn"].metadata["setmaxnreg"] == []
+    assert notes_of(faulty["overdrawn"]) == [
+        ("registers-not-given", ("mma", "store"), line_of("overdrawn: task")),
+        ("fence-added", ("mma",), line_of("overdrawn: dot")),
+        ("mma-sync", ("mma",), line_of("overdrawn: dot")),
+    ]
+
+
+def test_asynchronous_products_that_the_compiler_waits_for(faulty: dict[str, LaunchTrace]):
+    found = notes_of(faulty["crossed"])
+    assert [note for note in found if note[0] != "ptxas"] == [
+        ("async-mma-made-sync", ("compute",), line_of("crossed: one")),
+        ("async-mma-made-sync", ("compute",), line_of("crossed: other")),
+    ]
+
+
+def test_products_without_wgmma(faulty: dict[str, LaunchTrace]):
+    found = notes_of(faulty["exact"])
+    assert ("mma-by-warps", ("compute",), line_of("exact: halves")) in found
+    assert ("mma-without-tensor-core", ("compute",), line_of("exact: whole")) in found
+
+
+def test_waits_fences_and_barriers_of_the_author_are_not_the_compilers(faulty: dict[str, LaunchTrace]):
+    assert notes_of(faulty["faultless"]) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("hopper_gemm_ws", []),
+        ("plain_gemm", ["copy-wait-added", "mma-wait-added", "mma-wait-added", "copy-wait-added"]),
+    ],
+)
+def test_kernels_of_the_project(script: str, expected: list[str], tmp_path: Path):
+    pytest.importorskip("triton.language.extra.tlx")
+    (trace,) = recorded(tmp_path, KERNELS / f"{script}.py", "--m", "512", "--n", "512", "--k", "256").values()
+    found = compiled(trace)
+    assert found is not None
+    assert [note.id for note in found.notes] == expected
+    assert found.occupancy.ctas_per_sm == trace.statistics["ctas_per_sm"]
