@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property
 
 from tlxviz.analysis.attribution import Cause, GroupAttribution, attribution
+from tlxviz.analysis.compiled import Compiled, compiled
 from tlxviz.analysis.dependencies import Dependencies, dependencies
 from tlxviz.analysis.groups import WarpGroup, warp_groups
 from tlxviz.analysis.occupation import Occupation, occupation
@@ -59,6 +60,10 @@ class Account:
     @cached_property
     def roofline(self) -> Roofline | None:
         return roofline(self.launch)
+
+    @cached_property
+    def compiled(self) -> Compiled | None:
+        return compiled(self.launch)
 
     @cached_property
     def utilisation(self) -> Utilisation:

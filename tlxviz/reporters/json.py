@@ -36,7 +36,7 @@ class JsonReporter:
 
 def _sections(account: Account) -> dict[str, Any]:
     """What the sections of the text report have, by their names."""
-    path, roofs = account.path, account.roofline
+    path, roofs, made = account.path, account.roofline, account.compiled
     return {
         "causes": [_record(each) for each in account.attribution],
         "path": None if path is None else _record(replace(path, stretches=()), "stretches"),
@@ -44,6 +44,7 @@ def _sections(account: Account) -> dict[str, Any]:
         "steady": [_record(each) for each in account.steady.values() if each is not None],
         "rings": [_record(replace(each, **_NO_ARRAYS), *_NO_ARRAYS) for each in account.rings],
         "roofline": None if roofs is None else _record(roofs),
+        "compiler": None if made is None else _record(made),
     }
 
 
