@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.trace.model import LaunchTrace
+from tlxviz.trace.model import LaunchTrace, TrackKind
 
 Int64 = NDArray[np.int64]
 
@@ -78,6 +78,16 @@ def occupation(launch: LaunchTrace) -> Occupation:
         covered = np.maximum.accumulate(end + shift)
         begin[1:] = np.maximum(begin[1:], covered[:-1] - shift[1:])
     return Occupation(order.astype(np.int64), track, begin, np.maximum(end - begin, 0), lower, upper)
+
+
+def longest_cta(launch: LaunchTrace, occupied: Occupation) -> int | None:
+    """The traced CTA with a warp group that took longest: least of it is prologue. The first of equals."""
+    spans = [
+        (int(occupied.lower[row] - occupied.upper[row]), track.cta)
+        for row, track in enumerate(launch.tracks)
+        if track.kind == TrackKind.WARP_GROUP
+    ]
+    return min(spans)[1] if spans else None
 
 
 def _bounds(launch: LaunchTrace, track: Int64, end: Int64) -> tuple[Int64, Int64]:

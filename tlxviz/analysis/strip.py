@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.occupation import Occupation
+from tlxviz.analysis.occupation import Occupation, longest_cta
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import Work, work_of_events
 
@@ -58,7 +58,7 @@ def steady_strip(launch: LaunchTrace, occupied: Occupation, *, columns: int = 60
     Returns:
         None when nothing was traced.
     """
-    cta = _longest_cta(launch, occupied)
+    cta = longest_cta(launch, occupied)
     if cta is None:
         return None
     rows = [row for row, track in enumerate(launch.tracks) if track.cta == cta and track.kind in _ORDER]
@@ -85,16 +85,6 @@ def steady_strip(launch: LaunchTrace, occupied: Occupation, *, columns: int = 60
             cells = "".join(np.where(occupied.coverage(row, edges) >= half, BUSY, IDLE).tolist())
         strips.append(StripRow(track.name, str(track.kind), cells))
     return Strip(cta, begin, end, agent, iterations, tuple(strips))
-
-
-def _longest_cta(launch: LaunchTrace, occupied: Occupation) -> int | None:
-    """The traced CTA with a warp group that took longest: least of it is prologue. The first of equals."""
-    spans = [
-        (int(occupied.lower[row] - occupied.upper[row]), track.cta)
-        for row, track in enumerate(launch.tracks)
-        if track.kind == TrackKind.WARP_GROUP
-    ]
-    return min(spans)[1] if spans else None
 
 
 def _waiting(occupied: Occupation, work: NDArray[np.int8], row: int) -> float:
