@@ -47,11 +47,11 @@ class Ring:
     empty: str
     """The barriers that give its slots back."""
     slots: tuple[int, ...]
-    """Slots of these barriers, those that were used. Consumers that have a part of a buffer each have a ring each."""
+    """Slots of these barriers, those used. Where each consumer has a part of a buffer, each part is a ring."""
     bytes: int
     """Of one slot."""
     producers: tuple[str, ...]
-    """Warp groups that issue the copies."""
+    """Warp groups that issue the copies, in a cluster also those of other CTAs."""
     consumers: tuple[str, ...]
     """Warp groups that wait for them."""
     fills: Fills
@@ -70,8 +70,8 @@ class Ring:
     full_share: float
     """Share in which no slot is free: the producer cannot go on."""
     fill_cycles: float | None
-    """From when a slot is free, and its producer ready or its consumers waiting, to its data being there: the median. None, like the next
-    four, if the window has too few fills."""
+    """From when a slot is free, and its producer ready or a consumer waiting, until its data is there: the median. Like
+    the next four, None if the window has too few fills."""
     hold_cycles: float | None
     """From when data is there, and a consumer is ready for it, to its release, without what consumers wait for other
     data meanwhile: the median."""
@@ -96,10 +96,10 @@ def rings(
 ) -> tuple[Ring, ...]:
     """The rings of a CTA that TMA fills, with their figures over the steady part.
 
-    A slot goes round in the times that it takes to fill it and that it is held. Both have the hand-offs in them, as they
-    begin when the one side has done its part and the other stands ready. Consumers that never wait for data hold it for
-    hold_cycles / pace_cycles of their intervals, and an interval is no shorter than what the tensor core does in it. So
-    they find a filled slot whenever they come if
+    A slot goes round in the times that it takes to fill it and that it is held. Both have the hand-offs in them, since
+    they begin when the one side has done its part and the other stands ready. Consumers that never wait for data hold
+    it for hold_cycles / pace_cycles of their intervals, and an interval is no shorter than what the tensor core does in
+    it. So they find a filled slot whenever they come if
 
         depth >= hold_cycles / pace_cycles + fill_cycles / max(pace_cycles, tensor_cycles)
 
@@ -206,7 +206,7 @@ def _figures(
         empty=found.empty,
         slots=found.slots,
         bytes=found.bytes,
-        producers=tuple(launch.tracks[row].name for row in found.producers),
+        producers=tuple(dict.fromkeys(launch.tracks[row].name for row in found.producers)),
         consumers=consumers,
         fills=fills,
         occupancy=steps,

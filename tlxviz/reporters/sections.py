@@ -63,12 +63,8 @@ def say_findings(console: Console, found: Sequence[Finding]) -> None:
         where = place(each.file, each.line)
         head = Text.assemble((f"{mark} ", style), (each.id, style or "bold"), "  ", (where, SIDE))
         say(console, head)
-        say(console, _sentence(each.text), indent=2)
-        say(console, _sentence(each.advice), indent=2, style=SIDE)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+        say(console, each.text, indent=2)
+        say(console, f"{each.advice[:1].upper()}{each.advice[1:]}.", indent=2, style=SIDE)
 
 
 @_section("findings")
