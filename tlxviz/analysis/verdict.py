@@ -14,11 +14,11 @@ from tlxviz.analysis.roofline import MEMORY, Roof
 class Bound(StrEnum):
     """What the most of the critical path is."""
 
-    TENSOR_CORE = "tensor core"
-    COPY_LATENCY = "copy latency"
-    COPY_BANDWIDTH = "copy bandwidth"
+    TENSOR_CORE = "tensor_core"
+    COPY_LATENCY = "copy_latency"
+    COPY_BANDWIDTH = "copy_bandwidth"
     ARITHMETIC = "arithmetic"
-    ISSUE = "issuing products"
+    ISSUE = "issuing_products"
     SYNCHRONIZATION = "synchronization"
     LAUNCH = "launch"
     REST = "rest"
