@@ -67,9 +67,13 @@ def occupation(launch: LaunchTrace) -> Occupation:
     narrow = np.int16 if len(launch.tracks) < 2**15 else np.int64
     order = np.argsort(track.astype(narrow), kind="stable")
     track, begin, end = track[order], begin[order], end[order]
-    if np.any((np.diff(begin) < 0) & (np.diff(track) == 0)):
-        again = np.lexsort((end, begin, track))
-        order, track, begin, end = order[again], track[again], begin[again], end[again]
+    late = np.flatnonzero((begin[1:] < begin[:-1]) & (track[1:] == track[:-1]))
+    if len(late):  # on engines, what began first need not end first
+        mixed = np.zeros(len(launch.tracks), bool)
+        mixed[track[late]] = True
+        some = np.flatnonzero(mixed[track])
+        again = some[np.lexsort((end[some], begin[some], track[some]))]
+        order[some], begin[some], end[some] = order[again], begin[again], end[again]
     begin = np.clip(begin, lower[track], upper[track])
     end = np.clip(end, begin, upper[track])
     if len(order):
