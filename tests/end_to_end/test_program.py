@@ -54,7 +54,7 @@ def test_report_prints_what_run_printed(tmp_path: Path) -> None:
 
     assert reported.returncode == 0
     assert reported.stdout in ran.stdout
-    assert "of role" in reported.stdout
+    assert "of the critical path is" in reported.stdout
 
 
 def test_two_runs_give_the_same_bytes(tmp_path: Path) -> None:
