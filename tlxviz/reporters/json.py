@@ -21,14 +21,14 @@ class JsonReporter:
 
     def document(self) -> dict[str, Any]:
         """The report as plain data."""
-        launches = [_plain(asdict(summary)) for summary in self.summaries]
+        launches = [plain(asdict(summary)) for summary in self.summaries]
         return {"schema": SCHEMA, "version": VERSION, "launches": launches}
 
     def render(self, stream: TextIO) -> None:
         stream.write(json.dumps(self.document(), allow_nan=False) + "\n")
 
 
-def _plain(value: object) -> Any:
+def plain(value: object) -> Any:
     """What JSON can hold: infinities and NaNs, which an argument may be, as text."""
     match value:
         case bool() | int() | str() | None:
@@ -36,8 +36,8 @@ def _plain(value: object) -> Any:
         case float():
             return value if math.isfinite(value) else str(value)
         case Mapping():
-            return {str(key): _plain(each) for key, each in cast(Mapping[object, object], value).items()}
+            return {str(key): plain(each) for key, each in cast(Mapping[object, object], value).items()}
         case list() | tuple():
-            return [_plain(each) for each in cast(Sequence[object], value)]
+            return [plain(each) for each in cast(Sequence[object], value)]
         case _:
             return str(value)
