@@ -41,7 +41,10 @@ def launch_facts(launch: LaunchTrace) -> LaunchFacts:
     waves = _waves(launch)
     rounds = len(path.ctas) if path is not None else 0
     in_waves, in_launch = _outside(launch, path, waves)
-    attributions = attribution(launch, groups, occupied, made)
+    if made.on_group.any():
+        attributions = attribution(launch, groups, occupied, made)
+    else:  # no event of a warp group: there is nothing to attribute
+        attributions = tuple(GroupAttribution(each.agent.name, each.agent.role, 0, {}, ()) for each in groups)
     return LaunchFacts(groups, occupied, made, path, attributions, rounds, waves, in_waves, in_launch)
 
 
