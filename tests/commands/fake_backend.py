@@ -130,10 +130,11 @@ class FakeGpu:
         launches = iter(self.launches)
 
         def launch() -> None:
-            made, error = next(launches)
+            call = next(launches)
+            made = call[0]
             log.executed[made.kernel] = log.executed.get(made.kernel, 0) + 1
             assert handler.expects(made.kernel)
-            handler.handle((made, error))
+            handler.handle(call)
 
         old = sys.argv
         sys.argv = [str(target), *argv]
@@ -142,6 +143,33 @@ class FakeGpu:
         finally:
             sys.argv = old
         return 0
+
+
+class FakeCall(tuple[Any, Any]):
+    """A launch of a fake GPU that can be simulated as well: what that gives is `simulated`."""
+
+    simulated: tuple[LaunchTrace, BaseException | None]
+
+    @staticmethod
+    def of(
+        recorded: tuple[LaunchTrace, BaseException | None], simulated: tuple[LaunchTrace, BaseException | None]
+    ) -> FakeCall:
+        call = FakeCall(recorded)
+        call.simulated = simulated
+        return call
+
+    @property
+    def name(self) -> str:
+        return self[0].kernel
+
+    def compile(self) -> str:
+        return "kernel"
+
+    def described(self, kernel: Any) -> Any:
+        return self.simulated
+
+    def on_host(self, launch: Any) -> Any:
+        return launch
 
 
 class FakeGpuRecorder:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from probe_samples import device, recorded, ring_of
 
 from tlxviz import _triton
+from tlxviz.analysis.difference import difference
+from tlxviz.commands.beside import Beside
 from tlxviz.ir import load_program
 from tlxviz.launch.model import Launch
 from tlxviz.probe import session as room
@@ -23,6 +25,7 @@ from tlxviz.probe.launches import TooLong
 from tlxviz.probe.options import ProbeOptions
 from tlxviz.probe.recorder import ProbingRecorder
 from tlxviz.probe.session import GpuHang, Way
+from tlxviz.sim.recorder import SimulatedRecorder
 from tlxviz.sim.recording import Recording
 from tlxviz.sim.replay import replay
 
@@ -399,3 +402,21 @@ def test_the_points_are_those_of_the_marked_text() -> None:
     """What the recorder reads of a build is what `ProbingStages` has put there."""
     streams = recorded("gemm").streams
     assert len(streams.plan.points(load_program(unmarked(streams.ttgir)))) == streams.ttgir.count("// tlxviz probe ")
+
+
+def test_a_launch_is_simulated_beside(play: Play) -> None:
+    gpu, recorder = play("gemm", ctas=(3,))
+
+    def simulate(device: Any) -> SimulatedRecorder:
+        return SimulatedRecorder(device, Recording(ctas=(3,), launches=None), values=False)
+
+    beside = Beside(recorder, simulate)
+    assert beside.handle(Named(gpu)) == f"kernel {len(gpu.launches)}"
+    assert beside.pairs == [(0, 0)]
+    [measured], [simulated] = recorder.trace.launches, beside.trace.launches
+    assert simulated.provenance["recorder"] == "simulated"
+    assert [(site.kind, site.line) for site in measured.sites] == [(site.kind, site.line) for site in simulated.sites]
+    found = difference(measured, simulated)
+    assert found.accuracy is not None
+    assert found.accuracy.error == simulated.cycles - measured.cycles == sum(cause.difference for cause in found.causes)
+    assert all(site.measured is not None and site.simulated is not None for site in found.accuracy.sites)

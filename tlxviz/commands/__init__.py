@@ -13,6 +13,7 @@ from tlxviz._version import __version__
 from tlxviz.commands import streams
 from tlxviz.commands.base import Command, Parser
 from tlxviz.commands.calibrate import CalibrateCommand
+from tlxviz.commands.diff import DiffCommand
 from tlxviz.commands.doctor import DoctorCommand
 from tlxviz.commands.output import SUFFIX
 from tlxviz.commands.report import ReportCommand
@@ -20,7 +21,13 @@ from tlxviz.commands.run import RunCommand
 
 __all__ = ["main"]
 
-_COMMANDS: tuple[Command, ...] = (RunCommand(), ReportCommand(), DoctorCommand(), CalibrateCommand())
+_COMMANDS: tuple[Command, ...] = (
+    RunCommand(),
+    ReportCommand(),
+    DiffCommand(),
+    DoctorCommand(),
+    CalibrateCommand(),
+)
 
 _DESCRIPTION = "See inside a GPU kernel whose warp groups are programs of their own."
 _EPILOG = "exit status: 0 fine, 1 findings or a hang, 2 usage, 3 cannot run here, 4 the script failed, 130 interrupted"

@@ -125,6 +125,22 @@ class OnGpu(argparse.Action):
         namespace.on_gpu = (*given, option_string or self.dest)
 
 
+class OnGpuFlag(OnGpu):
+    """The same for an option without a value."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, help: str | None = None) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=False, help=help)
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        super().__call__(parser, namespace, True, option_string)
+
+
 def simulated_device(choice: str, known: Sequence[str], obstacle: Callable[[], str | None]) -> str | None:
     """Name or data file of the device to simulate for a `--device` choice; None for the machine's own GPU.
 

@@ -94,6 +94,12 @@ class Output:
         save_trace(trace, path, force=self.force and not self.numbered)
         return path.name if self.numbered else self.name
 
+    def beside(self, name: str) -> Output:
+        """Where a second trace goes: `x.sim.tlxtrace` beside the first, which was saved, or is to be, as `name`."""
+        path = self.path.with_name(f"{Path(name).stem}.sim{SUFFIX}")
+        shown = path.name if self.numbered else str(Path(self.name).with_name(path.name))
+        return Output(path, shown, numbered=self.numbered, force=self.force)
+
 
 def check_script(script: Path) -> Path:
     """Raise UsageError unless it is a script."""

@@ -24,6 +24,7 @@ from tlxviz.embedded.kernel_filter import KernelFilter
 from tlxviz.embedded.record import hosting
 
 if TYPE_CHECKING:
+    from tlxviz.commands.beside import Beside
     from tlxviz.launch.model import LaunchLog
     from tlxviz.trace.model import Trace
 
@@ -95,6 +96,8 @@ class RunCommand:
         target = _module(arguments.script) if arguments.module else check_script(Path(arguments.script))
         stem = target.rpartition(".")[2] if isinstance(target, str) else target.stem
         output = Output.choose(arguments.output, stem, force=arguments.force)
+        if arguments.compare_sim:
+            output.beside(output.name).check()
 
         from tlxviz.launch.model import LaunchLog
 
@@ -110,7 +113,7 @@ class RunCommand:
                 streams.flush()
                 code = 1
                 if os.getpid() == process:
-                    code = _reported(_Run(session.trace, log, 0, error), output, arguments)
+                    code = _reported(_Run(session.trace, log, 0, error, session.beside), output, arguments)
                 streams.end_process(code, int(ExitCode.CANNOT_RUN))
 
             try:
@@ -123,11 +126,15 @@ class RunCommand:
             if stopped is not None:
                 raise stopped
             return status
-        return _conclude(_Run(session.trace, log, status, stopped), output, arguments)
+        return _conclude(_Run(session.trace, log, status, stopped, session.beside), output, arguments)
 
     def _way(self, arguments: argparse.Namespace) -> Way:
         name = simulated_device(arguments.device, self._backend.known_devices(), self._gpu.obstacle)
-        return Measurement(self._gpu, arguments) if name is None else Simulation(self._backend, name, arguments)
+        return (
+            Measurement(self._gpu, self._backend, arguments)
+            if name is None
+            else Simulation(self._backend, name, arguments)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +146,8 @@ class _Run:
     status: int
     stopped: BaseException | None
     """What ended it before its own end."""
+    beside: Beside | None = None
+    """What was simulated beside it."""
 
 
 def _conclude(run: _Run, output: Output, arguments: argparse.Namespace) -> int:
@@ -150,7 +159,7 @@ def _conclude(run: _Run, output: Output, arguments: argparse.Namespace) -> int:
         for line in remarks(log, trace.launches, kernels, arguments.launch, arguments.ctas, values_off=off):
             streams.note(line)
     if trace.launches:
-        _keep(trace, output, arguments)
+        _keep(run, output, arguments)
     if isinstance(stopped, KeyboardInterrupt):
         kept = "what was recorded until then is kept" if trace.launches else "nothing was recorded"
         terminated = isinstance(stopped, Terminated)
@@ -187,8 +196,9 @@ def _module(name: str) -> str:
     return name
 
 
-def _keep(trace: Trace, output: Output, arguments: argparse.Namespace) -> None:
+def _keep(run: _Run, output: Output, arguments: argparse.Namespace) -> None:
     """Save the trace and print its summary: the summary also where the disk turns out to be full."""
+    trace, name = run.trace, output.name
     lost: TlxvizError | None = None
     try:
         name = output.save(trace)
@@ -196,13 +206,46 @@ def _keep(trace: Trace, output: Output, arguments: argparse.Namespace) -> None:
         lost = error
     else:
         if not arguments.quiet:
-            number = len(trace.launches)
-            more = "" if number == 1 else f" ({number} launches)"
-            operand = f"./{name}" if name.startswith("-") else name
-            streams.note(f"trace: {name}{more}\nnext:  tlxviz report {shlex.quote(operand)}")
+            _say_saved(trace, name, f"tlxviz report {_operand(name)}")
 
     from tlxviz.commands.summaries import summary_reporter
 
     streams.render(summary_reporter(trace.launches, as_json=arguments.json))
+    if run.beside is not None and run.beside.trace is not None and run.beside.pairs:
+        _compare(trace, run.beside, name, output, arguments)
     if lost is not None:
         raise lost
+
+
+def _compare(trace: Trace, beside: Beside, name: str, output: Output, arguments: argparse.Namespace) -> None:
+    """Save what was simulated, and print how the recorded launches differ from it."""
+    simulated = beside.trace
+    if simulated is None:
+        return
+    second = output.beside(name)
+    lost: TlxvizError | None = None
+    shown = second.name
+    try:
+        shown = second.save(simulated)
+    except TlxvizError as error:
+        lost = error
+    else:
+        if not arguments.quiet:
+            _say_saved(simulated, shown, f"tlxviz diff {_operand(name)} {_operand(shown)}")
+
+    from tlxviz.commands.differences import difference_reporter
+
+    names = name, shown
+    streams.render(difference_reporter(trace.launches, simulated.launches, beside.pairs, names, as_json=arguments.json))
+    if lost is not None:
+        raise lost
+
+
+def _say_saved(trace: Trace, name: str, following: str) -> None:
+    number = len(trace.launches)
+    more = "" if number == 1 else f" ({number} launches)"
+    streams.note(f"trace: {name}{more}\nnext:  {following}")
+
+
+def _operand(name: str) -> str:
+    return shlex.quote(f"./{name}" if name.startswith("-") else name)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from tlxviz._errors import UsageError
 from tlxviz.commands.backend import Backend, GpuRecorder, OwnGpu, Recorder
+from tlxviz.commands.beside import Beside
 from tlxviz.commands.choices import (
     OnGpu,
+    OnGpuFlag,
     parse_count,
     parse_iterations,
     parse_seconds,
@@ -18,6 +20,7 @@ from tlxviz.commands.choices import (
 from tlxviz.embedded.kernel_filter import KernelFilter
 
 if TYPE_CHECKING:
+    from tlxviz.devices.model import Device
     from tlxviz.launch.kernels.watch import Call
     from tlxviz.launch.model import LaunchLog
     from tlxviz.probe.options import ProbeOptions
@@ -38,11 +41,13 @@ class Session:
     Args:
         recorder: Keeps what is recorded.
         run: Runs the script.
+        beside: Simulates what is recorded; None where nobody asked for it.
     """
 
-    def __init__(self, recorder: Recorder | GpuRecorder, run: Run) -> None:
+    def __init__(self, recorder: Recorder | GpuRecorder, run: Run, beside: Beside | None = None) -> None:
         self._recorder = recorder
         self._run = run
+        self.beside = beside
 
     @property
     def recordings(self) -> list[Recording]:
@@ -125,6 +130,11 @@ def add_gpu_arguments(parser: argparse.ArgumentParser) -> None:
         default="on",
         help="off: times as they were measured, with what timestamps cost",
     )
+    group.add_argument(
+        "--compare-sim",
+        action=OnGpuFlag,
+        help="simulate the same launches too: a second trace, NAME.sim.tlxtrace, and how the two differ",
+    )
     parser.set_defaults(on_gpu=())
 
 
@@ -168,13 +178,14 @@ class Measurement:
 
     doing, units = "measuring", "launches"
 
-    def __init__(self, gpu: OwnGpu, arguments: argparse.Namespace) -> None:
+    def __init__(self, gpu: OwnGpu, backend: Backend, arguments: argparse.Namespace) -> None:
         if arguments.values == "off":
             raise UsageError(
                 "--values off is for simulated devices, and this is a recording on a GPU, which computes its outputs. "
                 "Leave it out, or give --device sim:h200."
             )
         self._gpu = gpu
+        self._backend = backend
         self._arguments = arguments
 
     def begin(self, progress: Progress) -> Session:
@@ -186,16 +197,31 @@ class Measurement:
             ctas=arguments.ctas,
             progress=progress,
         )
-        return Session(recorder, lambda target, log, end: self._run(recorder, target, log, end))
+        beside = Beside(recorder, self._simulator) if arguments.compare_sim else None
+        return Session(recorder, lambda target, log, end: self._run(recorder, beside, target, log, end), beside)
 
-    def _run(self, recorder: GpuRecorder, target: Path | str, log: LaunchLog, end: End) -> int:
+    def _simulator(self, device: Device) -> Recorder:
+        return self._backend.make_recorder(
+            device,
+            kernels=lambda name: True,
+            launches=None,
+            ctas=self._arguments.ctas,
+            values=False,
+            progress=None,
+        )
+
+    def _run(self, recorder: GpuRecorder, beside: Beside | None, target: Path | str, log: LaunchLog, end: End) -> int:
         arguments = self._arguments
 
         def name_device() -> None:
             recorder.device = self._gpu.device()
 
-        handler = _UntilStuck(recorder, name_device, end)
+        handler = _UntilStuck(recorder, beside or recorder, name_device, end)
         return self._gpu.run_script(target, arguments.arguments, handler, log, first_config=arguments.first_config)
+
+
+class _Recording(Protocol):
+    def handle(self, call: Call) -> Any: ...
 
 
 class _UntilStuck:
@@ -205,15 +231,21 @@ class _UntilStuck:
     the GPU.
 
     Args:
-        recorder: Handles launches.
+        recorder: Chooses launches, and knows whether the GPU is stuck.
+        recording: Handles them.
         begin: Called before the first one is handled.
         end: Ends the process; is given what the recorder raised.
     """
 
     def __init__(
-        self, recorder: GpuRecorder, begin: Callable[[], None], end: Callable[[BaseException], object]
+        self,
+        recorder: GpuRecorder,
+        recording: _Recording,
+        begin: Callable[[], None],
+        end: Callable[[BaseException], object],
     ) -> None:
         self._recorder = recorder
+        self._recording = recording
         self._begin: Callable[[], None] | None = begin
         self._end = end
 
@@ -228,7 +260,7 @@ class _UntilStuck:
             self._begin()
             self._begin = None
         try:
-            return self._recorder.handle(call)
+            return self._recording.handle(call)
         except BaseException as error:
             if self._recorder.stuck:
                 self._end(error)

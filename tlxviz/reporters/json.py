@@ -25,7 +25,7 @@ class JsonReporter:
 
     def document(self) -> dict[str, Any]:
         """The report as plain data."""
-        launches = [_plain(asdict(summary)) for summary in self.summaries]
+        launches = [plain(asdict(summary)) for summary in self.summaries]
         for launch, account in zip(launches, self.accounts, strict=False):
             launch |= _sections(account)
         return {"schema": SCHEMA, "version": VERSION, "launches": launches}
@@ -52,10 +52,10 @@ _NO_ARRAYS: dict[str, Any] = {"fills": None, "occupancy": None}
 
 
 def _record(value: Any, *without: str) -> dict[str, Any]:
-    return {name: _plain(each) for name, each in asdict(value).items() if name not in without}
+    return {name: plain(each) for name, each in asdict(value).items() if name not in without}
 
 
-def _plain(value: object) -> Any:
+def plain(value: object) -> Any:
     """What JSON can hold: infinities and NaNs, which an argument may be, as text."""
     match value:
         case IntEnum():
@@ -65,8 +65,8 @@ def _plain(value: object) -> Any:
         case float():
             return value if math.isfinite(value) else str(value)
         case Mapping():
-            return {str(_plain(key)): _plain(each) for key, each in cast(Mapping[object, object], value).items()}
+            return {str(plain(key)): plain(each) for key, each in cast(Mapping[object, object], value).items()}
         case list() | tuple():
-            return [_plain(each) for each in cast(Sequence[object], value)]
+            return [plain(each) for each in cast(Sequence[object], value)]
         case _:
             return str(value)
