@@ -13,6 +13,7 @@ from tlxviz.analysis.occupation import Occupation, occupation
 from tlxviz.analysis.path import CriticalPath, critical_path
 from tlxviz.analysis.rings import Ring, rings
 from tlxviz.analysis.roofline import Roofline, roofline
+from tlxviz.analysis.site_totals import SiteTotals, site_totals
 from tlxviz.analysis.slack import BarrierSlack, barrier_slacks, slacks
 from tlxviz.analysis.steady import SteadyState, steady_states
 from tlxviz.analysis.utilisation import Coverage, Utilisation, coverage, utilisation
@@ -32,6 +33,10 @@ class Account:
     @cached_property
     def occupied(self) -> Occupation:
         return occupation(self.launch)
+
+    @cached_property
+    def totals(self) -> SiteTotals:
+        return site_totals(self.launch, self.groups, self.occupied)
 
     @cached_property
     def dependencies(self) -> Dependencies:

@@ -8,6 +8,7 @@ from typing import cast
 from tlxviz.analysis.attribution import Cause
 from tlxviz.analysis.difference_launch import LaunchFacts
 from tlxviz.analysis.shares import group_shares
+from tlxviz.analysis.site_totals import site_totals
 from tlxviz.analysis.utilisation import coverage, utilisation
 from tlxviz.trace.model import LaunchTrace
 
@@ -70,7 +71,8 @@ def _shares(launch: LaunchTrace, facts: LaunchFacts) -> dict[str, float | None]:
         "tensor_core": _times(used.tensor_core, of_launch),
         "tma": _times(used.tma, of_launch),
     }
-    traced = [each for each in group_shares(launch, facts.groups, facts.occupied) if each.shares is not None]
+    totals = site_totals(launch, facts.groups, facts.occupied)
+    traced = [each for each in group_shares(launch, facts.groups, facts.occupied, totals) if each.shares is not None]
     weights = [each.cycles * max(1, each.warps) for each in traced]
     for name, field in (("arithmetic", "busy"), ("issue", "issue"), ("waiting", "wait")):
         parts = [getattr(each.shares, field) for each in traced]

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.groups import WarpGroup, group_of_track
+from tlxviz.analysis.groups import WarpGroup
 from tlxviz.analysis.kinds import WAIT_KINDS, site_wait_kinds
 from tlxviz.analysis.occupation import Occupation
-from tlxviz.trace.model import LaunchTrace
-from tlxviz.trace.vocabulary import Work, work_of_events
+from tlxviz.analysis.site_totals import SiteTotals
+from tlxviz.trace.model import LaunchTrace, TrackKind
+from tlxviz.trace.vocabulary import Work, meaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +42,24 @@ class GroupShares:
     """None when nothing of it was traced."""
 
 
-def group_shares(launch: LaunchTrace, groups: list[WarpGroup], occupied: Occupation) -> tuple[GroupShares, ...]:
+def group_shares(
+    launch: LaunchTrace, groups: list[WarpGroup], occupied: Occupation, totals: SiteTotals
+) -> tuple[GroupShares, ...]:
     """Busy, issue and wait shares of every warp group, over the traced CTAs together."""
-    site = launch.events["site"][occupied.row]
-    group = group_of_track(launch, groups)[occupied.track]
-    work = work_of_events(launch)[occupied.row].astype(np.int64)
-    ours = group >= 0
-    cycles, group, work = occupied.cycles[ours], group[ours], work[ours]
-    kind = site_wait_kinds(launch)[site[ours]]
+    works = [
+        known.work if (known := meaning(site.kind, TrackKind.WARP_GROUP)) is not None else Work.BUSY
+        for site in launch.sites
+    ]
+    work = np.array([*works, Work.BUSY], np.int64)
+    kind = site_wait_kinds(launch)
 
-    def totals(key: NDArray[np.int64], keys: int) -> NDArray[np.float64]:
-        known = key >= 0
-        flat = np.bincount(group[known] * keys + key[known], weights=cycles[known], minlength=len(groups) * keys)
-        return flat.astype(np.float64).reshape(len(groups), keys)
+    def summed(of_site: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+        found = np.zeros((len(groups), size), np.int64)
+        for number in range(size):
+            found[:, number] = totals.cycles[:, of_site == number].sum(axis=1)
+        return found
 
-    by_work = totals(work, len(Work))
-    by_kind = totals(kind, len(WAIT_KINDS))
+    by_work, by_kind = summed(work, len(Work)), summed(kind, len(WAIT_KINDS))
     result: list[GroupShares] = []
     for index, member in enumerate(groups):
         rows = list(member.tracks)

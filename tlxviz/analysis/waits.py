@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.groups import WarpGroup, group_of_track
+from tlxviz.analysis.groups import WarpGroup
 from tlxviz.analysis.kinds import site_wait_kinds
 from tlxviz.analysis.occupation import Occupation
+from tlxviz.analysis.site_totals import SiteTotals
 from tlxviz.trace.model import LaunchTrace, TrackKind
 
 _TRACK_KINDS: tuple[TrackKind, ...] = tuple(TrackKind)
@@ -51,32 +52,32 @@ class Wait:
 
 
 def worst_waits(
-    launch: LaunchTrace, groups: list[WarpGroup], occupied: Occupation, *, limit: int = 5
+    launch: LaunchTrace, groups: list[WarpGroup], occupied: Occupation, totals: SiteTotals, *, limit: int = 5
 ) -> tuple[Wait, ...]:
     """The `limit` places of the source that cost most waiting, longest first, over the traced CTAs together."""
     keys, key_of_site = _places(launch)
     if not keys:
         return ()
-    site = launch.events["site"][occupied.row]
-    group = group_of_track(launch, groups)[occupied.track]
-    waiting = (group >= 0) & (key_of_site[site] >= 0)
-    row, cycles, group = occupied.row[waiting], occupied.cycles[waiting], group[waiting]
-    place = group * len(keys) + key_of_site[site[waiting]]
     size = len(groups) * len(keys)
-    counts = np.bincount(place, minlength=size)
-    totals = np.bincount(place, weights=cycles, minlength=size).astype(np.int64)
-    longest = np.zeros(size, dtype=np.int64)
-    np.maximum.at(longest, place, cycles)
+    waits = np.flatnonzero(key_of_site >= 0)
+    # a place of a warp group is one of `keys`, at some sites
+    place = (np.arange(len(groups))[:, np.newaxis] * len(keys) + key_of_site[waits]).ravel()
+    cycles, counts, longest = (np.zeros(size, np.int64) for _ in range(3))
+    np.add.at(cycles, place, totals.cycles[:, waits].ravel())
+    np.add.at(counts, place, totals.counts[:, waits].ravel())
+    np.maximum.at(longest, place, totals.longest[:, waits].ravel())
+    of_key = np.full(totals.cycles.size + 1, -1, np.int64)
+    of_key[:-1].reshape(totals.cycles.shape)[:, waits] = place.reshape(len(groups), -1)
     result: list[Wait] = []
-    ranking: list[int] = np.argsort(-totals, kind="stable")[:limit].tolist()
+    ranking: list[int] = np.argsort(-cycles, kind="stable")[:limit].tolist()
     for worst in ranking:
-        total, count = int(totals[worst]), int(counts[worst])
+        total, count = int(cycles[worst]), int(counts[worst])
         if total == 0:
             break
         member = groups[worst // len(keys)]
         kind, variable, file, line = keys[worst % len(keys)]
         rows = list(member.tracks)
-        here = place == worst
+        here = np.flatnonzero((of_key == worst)[totals.key])
         result.append(
             Wait(
                 agent=member.agent.name,
@@ -90,7 +91,7 @@ def worst_waits(
                 mean=total / count,
                 max=int(longest[worst]),
                 share=total / int(np.sum(occupied.upper[rows] - occupied.lower[rows])),
-                released_by=_releases(launch, row[here], cycles[here]),
+                released_by=_releases(launch, occupied.row[here], occupied.cycles[here]),
             )
         )
     return tuple(result)
