@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -117,10 +117,23 @@ def rings(
         return ()
     if steady is None:
         steady = steady_states(launch, occupied, cta=chosen)
-    data_waits = _DataWaits(launch)
-    return tuple(
-        _figures(launch, occupied, data_waits, chosen, found, steady) for found in filled_rings(launch, chosen)
-    )
+    own = _linked_to(launch, chosen)
+    data_waits = _DataWaits(own)
+    return tuple(_figures(launch, occupied, data_waits, chosen, found, steady) for found in filled_rings(own, chosen))
+
+
+def _linked_to(launch: LaunchTrace, cta: int) -> LaunchTrace:
+    """The launch with the events of a CTA alone, and of CTAs whose events let it go on, as those of its cluster do."""
+    track, by = launch.events["track"], launch.events["released_by"]
+    of_track = np.array([row.cta for row in launch.tracks], dtype=np.int64)
+    rows = np.flatnonzero((of_track == cta)[track])
+    causes = by[rows]
+    others = np.unique(of_track[np.unique(track[causes[causes >= 0]])])
+    mine = np.isin(of_track, [cta, *others.tolist()])
+    if mine.all():
+        return launch
+    rows = rows if len(others) <= 1 and (not len(others) or others[0] == cta) else np.flatnonzero(mine[track])
+    return replace(launch, events=launch.events.take(rows))
 
 
 def occupancy(fills: Fills) -> Occupancy:
