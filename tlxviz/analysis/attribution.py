@@ -13,7 +13,7 @@ from tlxviz.analysis.chains import Blame, blame
 from tlxviz.analysis.dependencies import Activity, Dependencies
 from tlxviz.analysis.groups import WarpGroup, group_of_track
 from tlxviz.analysis.occupation import Occupation
-from tlxviz.analysis.phases import Phase, phases
+from tlxviz.analysis.phases import Phase, in_main_loop, phases
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import Work
 
@@ -26,7 +26,7 @@ class Cause(StrEnum):
     TENSOR_CORE = "tensor_core"
     """The tensor core computes the warp group's own products."""
     TENSOR_CORE_OTHER = "tensor_core_other"
-    """The tensor core is busy with another warp group's products."""
+    """The tensor core is busy with products of another warp group, or of another CTA of the SM."""
     COPY_LATENCY = "copy_latency"
     """A copy is under way that nothing holds up."""
     COPY_BANDWIDTH = "copy_bandwidth"
@@ -53,8 +53,6 @@ class Cause(StrEnum):
 
 CAUSES = tuple(Cause)
 _NUMBER = {cause: number for number, cause in enumerate(CAUSES)}
-_UNKNOWN_CYCLES = 256
-"""A wait that took longer, and that no event released, is not explained."""
 _FILLING = frozenset({"expect", "tma_load", "async_copy", "clc"})
 _ENOUGH_KEYS = 1 << 22
 """Combinations of group, place and party that one table of totals may have."""
@@ -154,6 +152,7 @@ class _Attributor:
         self.places, self.place_of_site = _places(launch)
         self.ledger = _Ledger(len(groups), len(self.places), len(launch.agents))
         self.group_of_track = group_of_track(launch, groups)
+        self.sm_of_track = np.array([each.sm for each in launch.tracks], np.int64)
         self.agent_of_track = np.array([each.agent for each in launch.tracks], np.int64)
         self.agent_of_site = np.array([*(each.agent for each in launch.sites), -1], np.int64)
         self.positions = np.flatnonzero(made.on_group[occupied.row]) if len(occupied.row) else np.empty(0, np.int64)
@@ -185,7 +184,7 @@ class _Attributor:
         ends = np.flatnonzero(np.concatenate((np.diff(self.track) != 0, [True]))) if len(self.order) else self.order
         last[self.track[ends]] = (self.occupied.begin + self.occupied.cycles)[self.positions[ends]]
         looping = np.zeros(len(self.launch.tracks), bool)
-        looping[self.track[self.launch.events["inner"][self.order] >= 0]] = True
+        looping[self.track[in_main_loop(self.launch)[self.site]]] = True
         phase = np.where(looping[tracks], Phase.EPILOGUE, Phase.LOOP).astype(np.int8)
         cycles = np.maximum(0, self.occupied.upper - last)[tracks]
         self.ledger.add(
@@ -213,32 +212,43 @@ class _Attributor:
         )
 
     def _running(self, rows: Int64, begin: Int64, end: Int64) -> tuple[Int64, Int64]:
-        """Cycles from `begin` to `end` in which the tensor core of the events `rows` ran products: of their own warp
+        """Cycles from `begin` to `end` in which the tensor core of the events' SM ran products: of their own warp
         group, and of any."""
-        own, all_of_it = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
-        place = {
-            (each.cta, each.sm): number
-            for number, each in enumerate(self.launch.tracks)
-            if each.kind == TrackKind.TENSOR_CORE
-        }
-        engine = np.array([place.get((each.cta, each.sm), -1) for each in self.launch.tracks], np.int64)
+        sm, issuer, start, cycles = self._products()
         track = self.made.track[rows]
-        site = self.launch.events["site"]
-        by_engine = np.argsort(engine[track], kind="stable")
-        bounds = np.searchsorted(engine[track][by_engine], np.arange(len(self.launch.tracks) + 1))
-        for number in np.unique(engine[track]).tolist():
-            if number < 0:
-                continue
-            part = self.occupied.of_track(number)
-            start, cycles = self.occupied.begin[part], self.occupied.cycles[part]
-            of = self.agent_of_site[site[self.occupied.row[part]]]
-            here = by_engine[bounds[number] : bounds[number + 1]]
-            agents = self.agent_of_track[track[here]]
-            all_of_it[here] = _covered(start, cycles, begin[here], end[here])
-            for agent in np.unique(agents).tolist():
-                mine, which = of == agent, here[agents == agent]
-                own[which] = _covered(start[mine], cycles[mine], begin[which], end[which])
-        return own, all_of_it
+        # one ascending line of time for all SMs, and one for all warp groups
+        first = int(self.made.begin.min(initial=0))
+        span = int(self.made.end.max(initial=0)) - first + 1
+        by_issuer = np.argsort(issuer, kind="stable")
+        own_start, own_cycles = (issuer * span + start)[by_issuer], cycles[by_issuer]
+        own = _covered(own_start, own_cycles, track * span + begin, track * span + end)
+        here = self.sm_of_track[track] * span
+        return own, _covered(sm * span + start, cycles, here + begin, here + end)
+
+    def _products(self) -> tuple[Int64, Int64, Int64, Int64]:
+        """SM, issuing track, begin and length of the stretches in which tensor cores ran products, by SM and begin.
+
+        Where products overlap, also those of several CTAs, the cycles are those of the one that began first.
+        """
+        made = self.made
+        cores = np.array([each.kind == TrackKind.TENSOR_CORE for each in self.launch.tracks] or [False])
+        rows = np.flatnonzero(cores[made.track])
+        sm = self.sm_of_track[made.track[rows]]
+        order = np.lexsort((made.end[rows], made.begin[rows], sm))
+        rows, sm = rows[order], sm[order]
+        begin, end = made.begin[rows], made.end[rows]
+        if len(rows):
+            shift = sm * (int(end.max()) - int(begin.min()) + 1)
+            covered = np.maximum.accumulate(end + shift)
+            begin[1:] = np.maximum(begin[1:], covered[:-1] - shift[1:])
+        return sm, self._doer(rows), begin, np.maximum(end - begin, 0)
+
+    def _doer(self, rows: Int64) -> Int64:
+        """The track of the warp group that each event is of, or that issued it to an engine; -1 if not recorded."""
+        made = self.made
+        issuer = made.before[rows]
+        issued = np.where(issuer >= 0, made.track[issuer], -1)
+        return np.where(made.on_group[rows], made.track[rows], issued)
 
     def _waits(self) -> None:
         made = self.made
@@ -247,10 +257,11 @@ class _Attributor:
         found = blame(made, waits)
         at = found.place
         own = found.row == waits[at]
-        engine = ~made.on_group[found.row]
-        site = self.launch.events["site"]
-        culprit = np.where(engine, self.agent_of_site[site[found.row]], self.agent_of_track[found.track])
-        itself = culprit == self.agent_of_track[self.track[which]][at]
+        doer = self._doer(found.row)
+        # of an engine's event that nobody is known to have issued, the site tells the program's warp group
+        agents = self.agent_of_site[self.launch.events["site"][found.row]]
+        culprit = np.where(doer >= 0, self.agent_of_track[doer], agents)
+        itself = doer == self.track[which][at]
         cause = self._causes(waits, self.site[which], found, own, itself)
         culprit[own | itself] = -1
         place = self.place_of_site[self.site[which]]
@@ -274,8 +285,7 @@ class _Attributor:
         kind = kinds[site]
         kind[filling_sites(self.launch)[site] & ~by_engine & (kind == _Wait.PHASE)] = _Wait.SLOT
         kind[by_engine & (kind == _Wait.PHASE)] = _Wait.ENGINE
-        nobody = self.launch.events["released_by"][waits] < 0
-        nobody &= (made.end[waits] - made.begin[waits] > _UNKNOWN_CYCLES) & (kind != _Wait.COPIES)
+        nobody = (made.activity[waits] == Activity.UNKNOWN) & (kind != _Wait.PARTNERS)
         # rows: what the wait is for; columns: what went on, and whose product it was
         table = np.full((len(_Wait), len(Activity) + 1), number[Cause.RING_EMPTY], np.int64)
         table[_Wait.ENGINE, Activity.PRODUCT] = table[_Wait.PRODUCTS, Activity.PRODUCT] = number[
@@ -292,7 +302,9 @@ class _Attributor:
         table[[_Wait.PHASE, _Wait.STORES, _Wait.OTHER], len(Activity)] = number[Cause.TENSOR_CORE]
         doing = np.where((found.activity == Activity.PRODUCT) & itself, len(Activity), found.activity)
         cause = table[kind[at], doing]
-        cause[own & (kind[at] != _Wait.COPIES)] = number[Cause.SYNCHRONIZATION]
+        # nothing but partners holds up a barrier of theirs
+        missed = (kind[at] == _Wait.PARTNERS) & (found.activity == Activity.UNKNOWN)
+        cause[own & (kind[at] != _Wait.COPIES) & ~missed] = number[Cause.SYNCHRONIZATION]
         cause[own & nobody[at]] = number[Cause.OTHER]
         return cause
 

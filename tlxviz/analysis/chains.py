@@ -42,7 +42,7 @@ def chain_of_track(made: Dependencies, track: int, last: int, until: int = -1) -
     """The same from the end of a track, whose last event is `last` (-1 for none)."""
     end = int(made.upper[track])
     begin = int(made.end[last]) if last >= 0 else int(made.lower[track])
-    found = [Stretch(-1, track, Activity.ARITHMETIC, begin, end)] if end > begin else []
+    found = [Stretch(-1, track, Activity.ARITHMETIC, max(begin, until), end)] if end > max(begin, until) else []
     if last >= 0:
         found += _backwards(made, last, begin, until)
     return found
@@ -68,7 +68,7 @@ def _backwards(made: Dependencies, row: int, now: int, until: int) -> Iterator[S
         now = start
         if not made.on_group[row]:  # an engine goes on from what issued its work
             issuer = int(made.before[row])
-            if issuer >= 0 and (ended := int(made.end[issuer])) < now:
+            if issuer >= 0 and until < now and (ended := int(made.end[issuer])) < now:
                 yield Stretch(row, track, activity, max(ended, until), now)
                 now = ended
             row = issuer
@@ -99,8 +99,8 @@ class Blame:
 def blame(made: Dependencies, rows: Int64) -> Blame:
     """Follows the chains of the events `rows` together, each back to its own begin.
 
-    Cycles of one event add up to its duration, but for what lies before the beginning of the tracks that its chain
-    leads to.
+    Cycles of one event add up to its duration, but for what lies before a copy or MMA that nobody is known to have
+    issued. Where a chain leads to a warp group that began later than the event, the time before counts as arithmetic.
     """
     pieces: list[tuple[Int64, Int64, NDArray[np.int8], Int64, Int64]] = []
     place = np.flatnonzero(made.end[rows] > made.begin[rows])
@@ -123,8 +123,7 @@ def blame(made: Dependencies, rows: Int64) -> Blame:
         add(np.ones(len(row), bool), made.activity[row], start, now)
         before = made.before[row]
         known = before >= 0
-        ended = np.where(known, made.end[before], made.lower[made.track[row]])
-        ended = np.minimum(ended, start)
+        ended = np.minimum(np.where(known, made.end[before], floor[place]), start)
         group = made.on_group[row]
         walks = ~jumps & (group | known)
         add(walks, np.where(group, np.int8(Activity.ARITHMETIC), made.activity[row]), ended, start)

@@ -59,7 +59,7 @@ def critical_path(launch: LaunchTrace, occupied: Occupation, made: Dependencies)
     whose end made room.
     """
     lasts = _last_rows(launch, occupied)
-    left = {row for row, track in enumerate(launch.tracks) if track.kind == TrackKind.WARP_GROUP}
+    left = [row for row, track in enumerate(launch.tracks) if track.kind == TrackKind.WARP_GROUP]
     if not left:
         return None
     lower, upper = occupied.lower.tolist(), occupied.upper.tolist()
@@ -69,18 +69,20 @@ def critical_path(launch: LaunchTrace, occupied: Occupation, made: Dependencies)
     track = max(left, key=lambda row: upper[row])
     end = now = upper[track]
     while True:
-        cta = launch.tracks[track].cta
-        begin = min(lower[row] for row in left if launch.tracks[row].cta == cta)
         steps = chain_of_track(made, track, lasts.get(track, -1))
-        # measured clocks differ by some cycles: nothing is before the CTA
         found += steps
-        ctas.append(cta)
         now = steps[-1].begin if steps else upper[track]
-        if now > begin:  # a warp group that starts later than its CTA
-            found.append(Stretch(-1, track, Activity.ARITHMETIC, begin, now))
+        passed = dict.fromkeys(launch.tracks[row].cta for row in (track, *(step.track for step in steps)))
+        ctas += [cta for cta in passed if cta not in ctas]
+        if steps:  # within a cluster, that may be another CTA
+            track = steps[-1].track
+        cta, sm = launch.tracks[track].cta, launch.tracks[track].sm
+        begin = min((lower[row] for row in left if launch.tracks[row].cta == cta), default=now)
+        if now > begin:  # a warp group that starts later than its CTA, or a copy that nobody is known to have issued
+            known = launch.tracks[track].kind == TrackKind.WARP_GROUP
+            found.append(Stretch(-1, track, Activity.ARITHMETIC if known else Activity.UNKNOWN, begin, now))
             now = begin
-        sm = launch.tracks[track].sm
-        left = {row for row in left if launch.tracks[row].cta not in ctas}
+        left = [row for row in left if launch.tracks[row].cta not in ctas]
         earlier = [row for row in left if launch.tracks[row].sm == sm and upper[row] <= now]
         if not earlier:
             break

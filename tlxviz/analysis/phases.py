@@ -28,17 +28,23 @@ def in_main_loop(launch: LaunchTrace) -> NDArray[np.bool_]:
     Iterations of a single loop have equal `outer` and `inner`; where a warp group has sites for which they differ, its
     loops are nested, and the others are in the outer loop alone.
     """
-    events = launch.events
-    site, outer, inner = events["site"], events["outer"], events["inner"]
     looping = np.zeros(len(launch.sites) + 1, bool)
-    nested = np.zeros(len(launch.sites) + 1, bool)
-    looping[site[inner >= 0]] = True
-    nested[site[inner != outer]] = True
-    looping[-1] = nested[-1] = False
+    looping[launch.events["site"][launch.events["inner"] >= 0]] = True
+    looping[-1] = False
+    nested = _nested(launch)
     agent = np.array([*(each.agent for each in launch.sites), -1], np.int64)
     with_nests = np.zeros(int(agent.max(initial=0)) + 2, bool)
     with_nests[agent[nested]] = True
     return np.where(with_nests[agent], nested, looping)
+
+
+def _nested(launch: LaunchTrace) -> NDArray[np.bool_]:
+    """Whether each site is in a loop within a loop; one entry more, false, for site -1."""
+    events = launch.events
+    nested = np.zeros(len(launch.sites) + 1, bool)
+    nested[events["site"][events["inner"] != events["outer"]]] = True
+    nested[-1] = False
+    return nested
 
 
 def phases(launch: LaunchTrace, made: Dependencies, order: Int64) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
@@ -54,6 +60,8 @@ def phases(launch: LaunchTrace, made: Dependencies, order: Int64) -> tuple[NDArr
         return np.empty(0, np.int8), np.empty(0, np.int8)
     inside = in_main_loop(launch)[launch.events["site"][order]]
     outer = launch.events["outer"][order].astype(np.int64)
+    inner = launch.events["inner"][order].astype(np.int64)
+    nested = _nested(launch)[launch.events["site"][order]]
     track = made.track[order]
     place = np.arange(len(order))
     last = np.maximum.accumulate(np.where(inside, place, -1))
@@ -70,11 +78,13 @@ def phases(launch: LaunchTrace, made: Dependencies, order: Int64) -> tuple[NDArr
     previous = np.concatenate(([-1], place[:-1]))
     first = np.concatenate(([True], np.diff(track) != 0))
     follows_loop = ~first & inside[previous]
+    # the same run of the loop: of a nested one, the same iteration around it; of a single one, a later iteration
+    goes_on = np.where(nested, outer[previous] == outer, inner[previous] <= inner)
     gap = np.where(
         phase != Phase.LOOP,
         phase,
         np.where(
-            ~inside | (follows_loop & (outer[previous] == outer)),
+            ~inside | (follows_loop & goes_on),
             Phase.LOOP,
             np.where(follows_loop, Phase.EPILOGUE, Phase.PROLOGUE),
         ),
