@@ -56,43 +56,34 @@ def phases(launch: LaunchTrace, made: Dependencies, order: Int64) -> tuple[NDArr
     Returns:
         Both by position in `order`.
     """
-    if not len(order):
-        return np.empty(0, np.int8), np.empty(0, np.int8)
-    inside = in_main_loop(launch)[launch.events["site"][order]]
-    outer = launch.events["outer"][order].astype(np.int64)
-    inner = launch.events["inner"][order].astype(np.int64)
-    nested = _nested(launch)[launch.events["site"][order]]
+    size = len(order)
+    phase, gap = np.zeros(size, np.int8), np.zeros(size, np.int8)
+    if not size:
+        return phase, gap
+    site, outer, inner = (launch.events[name][order] for name in ("site", "outer", "inner"))
     track = made.track[order]
-    place = np.arange(len(order))
-    last = np.maximum.accumulate(np.where(inside, place, -1))
-    following = _next(inside)
-    after = (last >= 0) & (track[last] == track)
-    ahead = (following < len(order)) & (track[np.minimum(following, len(order) - 1)] == track)
-    same_tile = after & ((outer[last] == outer) | ~ahead)
-    before_next = ahead & (outer[np.minimum(following, len(order) - 1)] == outer)
-    phase = np.where(
-        inside | ~(after | ahead),
-        Phase.LOOP,
-        np.where(after & (same_tile | ~before_next), Phase.EPILOGUE, Phase.PROLOGUE),
-    ).astype(np.int8)
-    previous = np.concatenate(([-1], place[:-1]))
-    first = np.concatenate(([True], np.diff(track) != 0))
-    follows_loop = ~first & inside[previous]
-    # the same run of the loop: of a nested one, the same iteration around it; of a single one, a later iteration
-    goes_on = np.where(nested, outer[previous] == outer, inner[previous] <= inner)
-    gap = np.where(
-        phase != Phase.LOOP,
-        phase,
-        np.where(
-            ~inside | (follows_loop & goes_on),
-            Phase.LOOP,
-            np.where(follows_loop, Phase.EPILOGUE, Phase.PROLOGUE),
-        ),
-    ).astype(np.int8)
+    inside = in_main_loop(launch)[site]
+    first = np.concatenate(([True], track[1:] != track[:-1]))
+
+    # outside: by the nearest events inside, of the same track
+    ins, outs = np.flatnonzero(inside), np.flatnonzero(~inside)
+    place = np.searchsorted(ins, outs)
+    ends = np.concatenate((ins, [0])) if len(ins) else np.zeros(1, np.int64)
+    last, following = ends[np.maximum(place - 1, 0)], ends[np.minimum(place, max(0, len(ins) - 1))]
+    after = (place > 0) & (track[last] == track[outs])
+    ahead = (place < len(ins)) & (track[following] == track[outs])
+    same_tile = (outer[last] == outer[outs]) | ~ahead
+    before_next = ahead & (outer[following] == outer[outs])
+    epilogue = after & (same_tile | ~before_next)
+    phase[outs] = np.where(~after & ~ahead, Phase.LOOP, np.where(epilogue, Phase.EPILOGUE, Phase.PROLOGUE))
+    gap[outs] = phase[outs]
+
+    # inside: what is in front is of the loop, unless this is the first event of a run of it, which is of the same run
+    # as the one before if it is in the same iteration around a nested loop, or in a later one of a single loop
+    backwards = np.concatenate(([True], (outer[1:] != outer[:-1]) | (inner[1:] < inner[:-1]) | ~inside[:-1])) | first
+    some = np.flatnonzero(inside & backwards)
+    before = np.maximum(some - 1, 0)
+    follows = ~first[some] & inside[before]
+    goes_on = np.where(_nested(launch)[site[some]], outer[before] == outer[some], inner[before] <= inner[some])
+    gap[some] = np.where(follows & goes_on, Phase.LOOP, np.where(follows, Phase.EPILOGUE, Phase.PROLOGUE))
     return phase, gap
-
-
-def _next(flags: NDArray[np.bool_]) -> Int64:
-    """The first place from each on at which `flags` holds; their number where there is none."""
-    places = np.where(flags, np.arange(len(flags)), len(flags))
-    return np.minimum.accumulate(places[::-1])[::-1]
