@@ -114,15 +114,14 @@ class _Loops:
         rows, site = rows[inside], site[inside]
         begin, cycles = facts.occupied.begin[part][inside], facts.occupied.cycles[part][inside]
         outer, inner = launch.events["outer"][rows].astype(np.int64), launch.events["inner"][rows].astype(np.int64)
-        pairs, first, of = np.unique(np.stack((outer, inner)), axis=1, return_index=True, return_inverse=True)
-        of = of.reshape(-1)
+        _, first, of = np.unique(outer * (int(inner.max()) + 2) + inner, return_index=True, return_inverse=True)
         times: dict[Place, Int64] = {}
         numbers: list[int] = np.unique(site).tolist()
         for each in numbers:
             row = launch.sites[each]
             here = site == each
             place = Place(group.agent.name, row.kind, row.variable, row.file, row.line)
-            spent = np.bincount(of[here], weights=cycles[here], minlength=pairs.shape[1]).astype(np.int64)
+            spent = np.bincount(of[here], weights=cycles[here], minlength=len(first)).astype(np.int64)
             times[place] = times[place] + spent if place in times else spent
         return _Loop(begin[first], int(begin[first][0] - facts.occupied.lower[track]), times)
 

@@ -69,6 +69,8 @@ _SITES = {
 _MUCH = 0.2
 """Of the difference: causes that differ by so much are named."""
 _MOST = 3
+_SCALING = 0.02
+"""FLOP of a launch that was simulated in part are scaled from what ran: they are equal if they differ by no more."""
 
 
 def signed(number: float) -> str:
@@ -100,7 +102,7 @@ def verdict(found: Difference) -> str:
         return f"B takes as long as A: {whole(b.cycles)} cycles."
     change = (after - before) / before
     text = f"B takes {percent(abs(change))} {'less' if change < 0 else 'more'} time than A: {cycles}."
-    if a.flop != b.flop and a.flop and b.flop:
+    if a.flop and b.flop and abs(b.flop - a.flop) > _SCALING * a.flop:
         each = (after / b.flop - before / a.flop) / (before / a.flop)
         text += f" For a FLOP, it takes {percent(abs(each))} {'less' if each < 0 else 'more'}."
     return text
