@@ -103,9 +103,9 @@ def verdict(account: Account) -> Verdict | None:
 
 
 def _memory(account: Account, bound: Bound) -> Roof | None:
-    """The roof that holds a kernel whose loads are no events."""
+    """The roof that holds a kernel whose loads are no events, or that ends later than its SMs alone would."""
     roofs = account.roofline
-    if bound is not Bound.ARITHMETIC or roofs is None or roofs.bound_by not in (*MEMORY, "load_store"):
+    if bound not in (Bound.ARITHMETIC, Bound.REST) or roofs is None or roofs.bound_by not in (*MEMORY, "load_store"):
         return None
     return next((roof for roof in roofs.roofs if roof.name == roofs.bound_by), None)
 

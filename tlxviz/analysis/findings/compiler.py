@@ -36,7 +36,7 @@ _ADVICE: dict[str, tuple[Severity, str]] = {
         "types and shapes that wgmma takes: 64 rows a warp group, operands in shared memory",
     ),
     "mma-without-tensor-core": (Severity.HINT, "operands of 16 or 8 bits, or TF32, go to the tensor core"),
-    "ptxas": (Severity.HINT, "see what ptxas says"),
+    "ptxas": (Severity.NOTE, "nothing, where registers and occupancy are as they should be (`--section compiler`)"),
 }
 
 

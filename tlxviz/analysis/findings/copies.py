@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.attribution import Cause, GroupAttribution, Item
+from tlxviz.analysis.dependencies import Activity
 from tlxviz.analysis.findings.finding import Finding, Severity, rule
 from tlxviz.analysis.rings import Ring
 
@@ -13,6 +14,7 @@ _MUCH = 0.1
 """Share of a warp group's time from which a wait is worth a finding."""
 
 
+_OF_PATH = 0.25
 _STARVED = 0.1
 _SPARE = 2
 
@@ -109,21 +111,31 @@ def copy_latency(account: Account) -> Iterator[Finding]:
 def copy_bandwidth(account: Account) -> Iterator[Finding]:
     """Consumers wait for copies that stand behind others."""
     group, share, item = _worst(account, Cause.COPY_BANDWIDTH)
-    if group is None or item is None:
-        return
     tma = account.utilisation.tma
-    evidence = {"waiting": share} | ({"tma_busy": tma} if tma is not None else {})
+    evidence = {"tma_busy": tma} if tma is not None else {}
+    path = account.path
+    copies = [each for each in path.shares if each.activity is Activity.COPY_BANDWIDTH] if path is not None else []
+    on_path = sum(each.share for each in copies)
+    if on_path >= _OF_PATH:
+        # consumers that are just as fast wait for little but the hand-off
+        name, file, line = copies[0].agent, copies[0].file, copies[0].line
+        share, evidence = on_path, evidence | {"on_path": on_path}
+        what = f"{on_path:.0%} of the critical path is copies that stand behind other copies, most of them of {name}"
+    elif group is not None and item is not None:
+        name, file, line, evidence = group.name, item.file, item.line, evidence | {"waiting": share}
+        what = f"{name} waits {share:.0%} of its time for copies that stand behind other copies"
+    else:
+        return
     yield Finding(
         "copy-bandwidth",
         Severity.PROBLEM,
         share,
-        f"{group.name} waits {share:.0%} of its time for copies that stand behind other copies: more bytes are asked "
-        "for than the TMA engine or memory moves",
+        f"{what}: more bytes are asked for than the TMA engine or memory moves",
         "move fewer bytes for each product: larger tiles, an operand that stays in shared memory, multicast in a "
         "cluster; or an order of tiles that hits L2",
-        group.name,
-        item.file,
-        item.line,
+        name,
+        file,
+        line,
         evidence,
     )
 
