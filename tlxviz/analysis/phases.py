@@ -73,7 +73,7 @@ def phases(launch: LaunchTrace, made: Dependencies, order: Int64) -> tuple[NDArr
         Phase.LOOP,
         np.where(after & (same_tile | ~before_next), Phase.EPILOGUE, Phase.PROLOGUE),
     ).astype(np.int8)
-    previous = np.concatenate(([-1], place[:-1]))
+    previous = place - 1
     first = np.concatenate(([True], np.diff(track) != 0)) if len(order) else np.zeros(0, bool)
     follows_loop = ~first & inside[previous]
     # the same run of the loop: of a nested one, the same iteration around it; of a single one, a later iteration
