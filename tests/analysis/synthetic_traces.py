@@ -182,3 +182,96 @@ def hung() -> LaunchTrace:
     made = pipeline(3, cycles=5000, hang=report)
     made.tracks[1] = replace(made.tracks[1], end=300)
     return made
+
+
+class Scene:
+    """A launch that is told event by event. Engines' tracks come by themselves; times are SM cycles."""
+
+    def __init__(self) -> None:
+        self._tracks: list[Track] = []
+        self._agents: dict[str, int] = {}
+        self._sites: dict[tuple[Any, ...], int] = {}
+        self._events: list[tuple[Any, ...]] = []
+
+    def group(self, name: str, begin: int, end: int, *, cta: int = 0, sm: int = 0) -> int:
+        """A warp group's track; its number says below whose an event is."""
+        agent = self._agents.setdefault(name, len(self._agents))
+        self._tracks.append(Track(TrackKind.WARP_GROUP, name, cta, sm, agent, 4, begin, end))
+        return len(self._tracks) - 1
+
+    def event(
+        self,
+        group: int,
+        kind: str,
+        begin: int,
+        end: int,
+        *,
+        variable: str = "",
+        by: int = -1,
+        outer: int = -1,
+        inner: int = -1,
+        slot: int = 0,
+        phase: int = 0,
+        text: str = "",
+        line: int = 0,
+    ) -> int:
+        """An event on a warp group's track; its number is what `by` means. Sites differ by kind, variable and line."""
+        return self._event(group, group, kind, begin, end, variable, by, (outer, inner, slot, phase), text, line)
+
+    def copy(self, group: int, begin: int, end: int, *, by: int, kind: str = "tma_load", **rest: Any) -> int:
+        """A copy that the event `by` of a warp group issued."""
+        return self._engine(TrackKind.TMA, "TMA", group, kind, begin, end, by, rest)
+
+    def product(self, group: int, begin: int, end: int, *, by: int, **rest: Any) -> int:
+        return self._engine(TrackKind.TENSOR_CORE, "tensor core", group, "mma", begin, end, by, rest)
+
+    def _engine(
+        self, kind: TrackKind, name: str, group: int, site: str, begin: int, end: int, by: int, rest: dict[str, Any]
+    ) -> int:
+        cta, sm = self._tracks[group].cta, self._tracks[group].sm
+        found = [row for row, each in enumerate(self._tracks) if (each.kind, each.cta) == (kind, cta)]
+        if not found:
+            found = [len(self._tracks)]
+            last = max(each.end for each in self._tracks if each.cta == cta)
+            self._tracks.append(Track(kind, name, cta, sm, -1, 0, self._tracks[group].begin, last))
+        place = (rest.get("outer", -1), rest.get("inner", -1), rest.get("slot", 0), rest.get("phase", 0))
+        words = rest.get("variable", ""), rest.get("text", ""), rest.get("line", 0)
+        return self._event(found[0], group, site, begin, end, words[0], by, place, words[1], words[2])
+
+    def _event(
+        self,
+        track: int,
+        group: int,
+        kind: str,
+        begin: int,
+        end: int,
+        variable: str,
+        by: int,
+        place: tuple[int, int, int, int],
+        text: str,
+        line: int,
+    ) -> int:
+        key = kind, self._tracks[group].agent, variable, line, text
+        site = self._sites.setdefault(key, len(self._sites))
+        self._events.append((track, site, begin, end, place, by))
+        return len(self._events) - 1
+
+    def launch(self, **fields: Any) -> LaunchTrace:
+        """The launch; rows stand by end as in any trace, so that the numbers of events are not their rows."""
+        order = sorted(range(len(self._events)), key=lambda each: self._events[each][3])
+        place = {-1: -1} | {event: row for row, event in enumerate(order)}
+        rows: list[tuple[int, ...]] = []
+        for event in order:
+            track, site, begin, end, (outer, inner, slot, phase), by = self._events[event]
+            rows.append((track, site, begin, end, outer, inner, slot, phase, 0, place[by]))
+        sites = [
+            SiteRow(kind, agent, "scene.py", line or number + 1, variable, text)
+            for number, (kind, agent, variable, line, text) in enumerate(self._sites)
+        ]
+        agents = [AgentRow(name, "", number, 4) for name, number in self._agents.items()]
+        end = max((each.end for each in self._tracks), default=0)
+        return launch(self._tracks, sites, rows, agents, **({"cycles": end} | fields))
+
+    def row(self, event: int) -> int:
+        """The row of an event in the launch."""
+        return sorted(range(len(self._events)), key=lambda each: self._events[each][3]).index(event)

@@ -36,10 +36,11 @@ def what(run: Result, step: Stretch) -> Key:
     return ("work", *run.keys[step.row]) if step.activity == Activity.ARITHMETIC else run.keys[step.row]
 
 
-def queued_copies(run: Result) -> set[Key]:
-    """Those that the engine did not accept at once."""
+def queued(run: Result) -> set[Key]:
+    """Copies that the engine did not accept at once, and issues of MMAs that had to wait for room."""
     made = linked(run.trace)
     late = (made.activity != Activity.PRODUCT) & ~made.on_group & (made.begin > made.end[made.before])
+    late |= (made.work != Work.WAIT) & made.on_group & (made.cause >= 0)
     return {run.keys[row] for row in np.flatnonzero(late).tolist()}
 
 
@@ -118,8 +119,8 @@ def test_an_event_may_be_late_by_its_slack_and_no_more(spec: Spec, data: st.Data
 
     def end(late: int) -> int:
         again = simulate(spec, later={run.keys[row]: late})
-        # what `slacks` does not know: copies that are only now behind others
-        assume(queued_copies(again) <= queued_copies(run))
+        # what `slacks` does not know: copies that are only now behind others, MMAs that only now find no room
+        assume(queued(again) <= queued(run))
         return again.ends[cta]
 
     assert end(int(slack[row])) == length

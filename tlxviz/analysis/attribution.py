@@ -244,11 +244,24 @@ class _Attributor:
         return sm, self._doer(rows), begin, np.maximum(end - begin, 0)
 
     def _doer(self, rows: Int64) -> Int64:
-        """The track of the warp group that each event is of, or that issued it to an engine; -1 if not recorded."""
+        """The track of the warp group that each event is of, or that issued it to an engine; -1 for none."""
         made = self.made
-        issuer = made.before[rows]
-        issued = np.where(issuer >= 0, made.track[issuer], -1)
-        return np.where(made.on_group[rows], made.track[rows], issued)
+        track, issuer = made.track[rows], made.before[rows]
+        doer = np.where(made.on_group[rows], track, -1)
+        issued = ~made.on_group[rows] & (issuer >= 0)
+        doer[issued] = made.track[issuer[issued]]
+        # of what nobody is known to have issued, the site tells the warp group
+        left = np.flatnonzero(doer < 0)
+        site = self.launch.events["site"][rows[left]].astype(np.int64)
+        pairs, of = np.unique(np.stack((track[left], site)), axis=1, return_inverse=True)
+        tracks = self.launch.tracks
+        groups = {(each.cta, each.agent): row for row, each in enumerate(tracks) if self.group_of_track[row] >= 0}
+        found = [
+            groups.get((tracks[one].cta, int(self.agent_of_site[other])), -1)
+            for one, other in zip(pairs[0].tolist(), pairs[1].tolist(), strict=True)
+        ]
+        doer[left] = np.array(found, np.int64)[of.reshape(-1)] if found else -1
+        return doer
 
     def _waits(self) -> None:
         made = self.made
@@ -258,9 +271,8 @@ class _Attributor:
         at = found.place
         own = found.row == waits[at]
         doer = self._doer(found.row)
-        # of an engine's event that nobody is known to have issued, the site tells the program's warp group
-        agents = self.agent_of_site[self.launch.events["site"][found.row]]
-        culprit = np.where(doer >= 0, self.agent_of_track[doer], agents)
+        culprit = np.full(len(doer), -1, np.int64)
+        culprit[doer >= 0] = self.agent_of_track[doer[doer >= 0]]
         itself = doer == self.track[which][at]
         cause = self._causes(waits, self.site[which], found, own, itself)
         culprit[own | itself] = -1

@@ -12,8 +12,11 @@ from tlxviz.analysis.dependencies import Activity, Dependencies
 
 Int64 = NDArray[np.int64]
 
-_MOST_STEPS = 10_000
-"""Steps after which a chain of a wait counts as unknown: one that long is a circle of events in one cycle."""
+_MOST_STEPS = 100_000
+"""Steps after which the rest of a wait's chain counts as unknown."""
+_MOST_STILL = 64
+"""Events after which a chain that stays in one cycle goes on along the track: with clocks that differ, two warp groups
+can seem to release each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +53,13 @@ def chain_of_track(made: Dependencies, track: int, last: int, until: int = -1) -
 
 def _backwards(made: Dependencies, row: int, now: int, until: int) -> Iterator[Stretch]:
     """Python's own numbers: a chain is followed event by event."""
-    steps = 0
+    still, before_now = 0, now + 1
     while row >= 0 and now > until:
-        steps += 1
-        if steps > 4 * len(made.begin) + 4:  # a circle within one cycle, which no recorder makes
-            return
+        still = still + 1 if now == before_now else 0
+        before_now = now
         track, activity = int(made.track[row]), Activity(int(made.activity[row]))
         cause, since = int(made.cause[row]), int(made.since[row])
-        if cause >= 0 and since <= now:
+        if cause >= 0 and since <= now and still < _MOST_STILL:
             if now > since:
                 yield Stretch(row, track, activity, max(since, until), now)
             row, now = cause, min(since, int(made.end[cause]))
@@ -106,6 +108,7 @@ def blame(made: Dependencies, rows: Int64) -> Blame:
     place = np.flatnonzero(made.end[rows] > made.begin[rows])
     floor = made.begin[rows]
     row, now = rows[place], made.end[rows[place]]
+    still = np.zeros(len(place), np.int64)
 
     def add(which: NDArray[np.bool_], activity: NDArray[np.int8] | int, since: Int64, until: Int64) -> None:
         low = np.maximum(since, floor[place])
@@ -118,7 +121,7 @@ def blame(made: Dependencies, rows: Int64) -> Blame:
         if not len(place):
             break
         cause, since = made.cause[row], made.since[row]
-        jumps = (cause >= 0) & (since <= now)
+        jumps = (cause >= 0) & (since <= now) & (still < _MOST_STILL)
         start = np.where(jumps, since, np.minimum(now, made.begin[row]))
         add(np.ones(len(row), bool), made.activity[row], start, now)
         before = made.before[row]
@@ -128,9 +131,10 @@ def blame(made: Dependencies, rows: Int64) -> Blame:
         walks = ~jumps & (group | known)
         add(walks, np.where(group, np.int8(Activity.ARITHMETIC), made.activity[row]), ended, start)
         following = np.where(jumps, cause, before)
-        now = np.where(jumps, np.minimum(since, made.end[cause]), np.where(walks, ended, start))
-        alive = (following >= 0) & (now > floor[place])
-        place, row, now = place[alive], following[alive], now[alive]
+        then = np.where(jumps, np.minimum(since, made.end[cause]), np.where(walks, ended, start))
+        still = np.where(then == now, still + 1, 0)
+        alive = (following >= 0) & (then > floor[place])
+        place, row, now, still = place[alive], following[alive], then[alive], still[alive]
     columns = (
         [np.concatenate(column) for column in zip(*pieces, strict=True)] if pieces else [np.empty(0, np.int64)] * 5
     )

@@ -43,7 +43,8 @@ def slacks(launch: LaunchTrace, made: Dependencies) -> Int64:
     event is the least room on any way from it to the end of its CTA. It holds for one event at a time. An engine's may
     end later without occupying the engine for longer; the issue of an MMA may begin later by as much.
 
-    Not known, and so no bound: copies that a delayed one would only then hold up; arrivals at the barrier of a cluster,
+    Not known, and so no bound: copies that a delayed one would only then hold up, and MMAs that would only then find no
+    room to be issued; arrivals at the barrier of a cluster,
     or from another CTA, that were not the last of their phase.
     """
     size = len(made.begin)
@@ -93,7 +94,7 @@ def _on_tracks(launch: LaunchTrace, made: Dependencies) -> tuple[Int64, Int64, I
     # issuing takes its time also where there is room
     issue = (made.cause[rows] >= 0) & (made.work[rows] != Work.WAIT)
     if issue.any():
-        issues = np.flatnonzero(made.on_group & np.isin(launch.events["site"], launch.events["site"][rows[issue]]))
+        issues = np.flatnonzero(made.on_group & (made.work != Work.WAIT))
         least = np.zeros(len(made.begin), np.int64)
         least[issues] = shortest_of_line(launch, made, issues)
         room[issue] -= least[rows[issue]]
