@@ -407,3 +407,9 @@ def test_only_the_longest_items_are_listed() -> None:
     found = attribution(made, warp_groups(made), occupied, dependencies(made, occupied), most=2)
     assert [len(each.items) for each in found] == [2, 2]
     assert all(np.all(np.diff([item.cycles for item in each.items]) <= 0) for each in found)
+
+
+def test_a_kernel_with_many_places_is_summed_up_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = attributed(pipeline())
+    monkeypatch.setattr("tlxviz.analysis.ledger._ENOUGH_KEYS", 0)
+    assert attributed(pipeline()) == few

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 from tlxviz.analysis.chains import Blame, blame
 from tlxviz.analysis.dependencies import Activity, Dependencies
+from tlxviz.analysis.doers import cycles_of_products, doers
 from tlxviz.analysis.groups import WarpGroup, group_of_track
+from tlxviz.analysis.ledger import Ledger
 from tlxviz.analysis.occupation import Occupation
 from tlxviz.analysis.phases import Phase, in_main_loop, phases
-from tlxviz.trace.model import LaunchTrace, TrackKind
+from tlxviz.trace.model import LaunchTrace
 from tlxviz.trace.vocabulary import Work
 
 Int64 = NDArray[np.int64]
@@ -54,8 +56,6 @@ class Cause(StrEnum):
 CAUSES = tuple(Cause)
 _NUMBER = {cause: number for number, cause in enumerate(CAUSES)}
 _FILLING = frozenset({"expect", "tma_load", "async_copy", "clc"})
-_ENOUGH_KEYS = 1 << 22
-"""Combinations of group, place and party that one table of totals may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,55 +106,13 @@ def attribution(
     return _summed(every, most)
 
 
-class _Ledger:
-    """Cycles by warp group, phase, cause, place, culprit and what the culprit did."""
-
-    def __init__(self, groups: int, places: int, agents: int) -> None:
-        self.sizes = (groups, len(Phase), len(CAUSES), places + 1, agents + 1, len(Activity))
-        self._dense = int(np.prod(self.sizes)) <= _ENOUGH_KEYS
-        self._totals = np.zeros(int(np.prod(self.sizes)) if self._dense else 0)
-        self._sparse: list[tuple[Int64, Int64]] = []
-
-    def add(
-        self,
-        group: Int64,
-        phase: NDArray[np.int8],
-        cause: Int64 | int,
-        place: Int64 | int,
-        culprit: Int64 | int,
-        doing: NDArray[np.int8] | int,
-        cycles: Int64,
-    ) -> None:
-        """`place` and `culprit` are -1 for none."""
-        _, phases_, causes, places, agents, activities = self.sizes
-        key = (group * phases_ + phase) * causes + cause
-        key = ((key * places + (place + 1)) * agents + (culprit + 1)) * activities + doing
-        if self._dense:
-            found = np.bincount(key, weights=cycles)
-            self._totals[: len(found)] += found
-        else:
-            self._sparse.append((key, cycles))
-
-    def entries(self) -> tuple[Int64, Int64]:
-        """The six parts of each key that has cycles, one row each, and the cycles."""
-        if self._dense:
-            keys = np.flatnonzero(self._totals)
-            totals = self._totals[keys]
-        else:
-            keys, of = np.unique(np.concatenate([key for key, _ in self._sparse]), return_inverse=True)
-            totals = np.bincount(of, weights=np.concatenate([cycles for _, cycles in self._sparse]))
-        return np.stack(np.unravel_index(keys, self.sizes)), totals.astype(np.int64)
-
-
 class _Attributor:
     def __init__(self, launch: LaunchTrace, groups: list[WarpGroup], occupied: Occupation, made: Dependencies) -> None:
         self.launch, self.groups, self.occupied, self.made = launch, groups, occupied, made
         self.places, self.place_of_site = _places(launch)
-        self.ledger = _Ledger(len(groups), len(self.places), len(launch.agents))
+        self.ledger = Ledger(len(groups), len(Phase), len(CAUSES), len(self.places), len(launch.agents), len(Activity))
         self.group_of_track = group_of_track(launch, groups)
-        self.sm_of_track = np.array([each.sm for each in launch.tracks], np.int64)
         self.agent_of_track = np.array([each.agent for each in launch.tracks], np.int64)
-        self.agent_of_site = np.array([*(each.agent for each in launch.sites), -1], np.int64)
         self.positions = np.flatnonzero(made.on_group[occupied.row]) if len(occupied.row) else np.empty(0, np.int64)
         self.order = occupied.row[self.positions]
         """Events of warp groups, by track and begin."""
@@ -199,7 +157,7 @@ class _Attributor:
         held = np.flatnonzero(made.cause[self.order[issues]] >= 0)
         which = issues[held]
         rows = self.order[which]
-        own, all_of_it = self._running(rows, made.begin[rows], made.since[rows])
+        own, all_of_it = cycles_of_products(self.launch, made, rows, made.begin[rows], made.since[rows])
         all_of_it = np.minimum(all_of_it, cycles[held])
         own = np.minimum(own, all_of_it)
         cycles[held] -= all_of_it
@@ -211,58 +169,6 @@ class _Attributor:
             self.group[issues], self.phase[issues], _NUMBER[Cause.ISSUE], place[issues], -1, Activity.ISSUE, cycles
         )
 
-    def _running(self, rows: Int64, begin: Int64, end: Int64) -> tuple[Int64, Int64]:
-        """Cycles from `begin` to `end` in which the tensor core of the events' SM ran products: of their own warp
-        group, and of any."""
-        sm, issuer, start, cycles = self._products()
-        track = self.made.track[rows]
-        # one ascending line of time for all SMs, and one for all warp groups
-        first = int(self.made.begin.min(initial=0))
-        span = int(self.made.end.max(initial=0)) - first + 1
-        by_issuer = np.argsort(issuer, kind="stable")
-        own_start, own_cycles = (issuer * span + start)[by_issuer], cycles[by_issuer]
-        own = _covered(own_start, own_cycles, track * span + begin, track * span + end)
-        here = self.sm_of_track[track] * span
-        return own, _covered(sm * span + start, cycles, here + begin, here + end)
-
-    def _products(self) -> tuple[Int64, Int64, Int64, Int64]:
-        """SM, issuing track, begin and length of the stretches in which tensor cores ran products, by SM and begin.
-
-        Where products overlap, also those of several CTAs, the cycles are those of the one that began first.
-        """
-        made = self.made
-        cores = np.array([each.kind == TrackKind.TENSOR_CORE for each in self.launch.tracks] or [False])
-        rows = np.flatnonzero(cores[made.track])
-        sm = self.sm_of_track[made.track[rows]]
-        order = np.lexsort((made.end[rows], made.begin[rows], sm))
-        rows, sm = rows[order], sm[order]
-        begin, end = made.begin[rows], made.end[rows]
-        if len(rows):
-            shift = sm * (int(end.max()) - int(begin.min()) + 1)
-            covered = np.maximum.accumulate(end + shift)
-            begin[1:] = np.maximum(begin[1:], covered[:-1] - shift[1:])
-        return sm, self._doer(rows), begin, np.maximum(end - begin, 0)
-
-    def _doer(self, rows: Int64) -> Int64:
-        """The track of the warp group that each event is of, or that issued it to an engine; -1 for none."""
-        made = self.made
-        track, issuer = made.track[rows], made.before[rows]
-        doer = np.where(made.on_group[rows], track, -1)
-        issued = ~made.on_group[rows] & (issuer >= 0)
-        doer[issued] = made.track[issuer[issued]]
-        # of what nobody is known to have issued, the site tells the warp group
-        left = np.flatnonzero(doer < 0)
-        site = self.launch.events["site"][rows[left]].astype(np.int64)
-        pairs, of = np.unique(np.stack((track[left], site)), axis=1, return_inverse=True)
-        tracks = self.launch.tracks
-        groups = {(each.cta, each.agent): row for row, each in enumerate(tracks) if self.group_of_track[row] >= 0}
-        found = [
-            groups.get((tracks[one].cta, int(self.agent_of_site[other])), -1)
-            for one, other in zip(pairs[0].tolist(), pairs[1].tolist(), strict=True)
-        ]
-        doer[left] = np.array(found, np.int64)[of.reshape(-1)] if found else -1
-        return doer
-
     def _waits(self) -> None:
         made = self.made
         which = np.flatnonzero(made.work[self.order] == Work.WAIT)
@@ -270,7 +176,7 @@ class _Attributor:
         found = blame(made, waits)
         at = found.place
         own = found.row == waits[at]
-        doer = self._doer(found.row)
+        doer = doers(self.launch, made, found.row)
         culprit = np.full(len(doer), -1, np.int64)
         culprit[doer >= 0] = self.agent_of_track[doer[doer >= 0]]
         itself = doer == self.track[which][at]
@@ -346,20 +252,6 @@ _WAITS = {
     "cluster_wait": _Wait.PARTNERS,
     "async_copy_wait": _Wait.COPIES,
 }
-
-
-def _covered(start: Int64, cycles: Int64, begin: Int64, end: Int64) -> Int64:
-    """Cycles of disjoint ascending stretches between `begin` and `end`."""
-    if not len(start):
-        return np.zeros(len(begin), np.int64)
-    before = np.concatenate(([0], np.cumsum(cycles)))
-
-    def until(cycle: Int64) -> Int64:
-        last = np.searchsorted(start, cycle, side="right") - 1
-        inside = np.minimum(cycle - start[last], cycles[last])
-        return np.where(last < 0, 0, before[last] + inside)
-
-    return until(end) - until(begin)
 
 
 def filling_sites(launch: LaunchTrace) -> NDArray[np.bool_]:
