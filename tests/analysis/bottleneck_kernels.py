@@ -185,13 +185,20 @@ def tensor_core() -> LaunchTrace:
     return _launched(module.hopper_gemm_ws, SMS, a, b, c, m, n, k, **blocks, num_warps=4, num_stages=1)
 
 
-def _attention(tutorial: str) -> LaunchTrace:
+def _attention(tutorial: str, *, first_config: bool = False) -> LaunchTrace:
     if not (folder() / f"{tutorial}.py").exists():
         pytest.skip(f"this TLX has no tutorial {tutorial}")
     recorder = SimulatedRecorder(h200(), values=False)
     options = {"sizes": [1, 4, 2048, 128]}
-    run_script(DRIVER, [tutorial, "attention", json.dumps(options)], h200(), recorder.execute)
+    run_script(
+        DRIVER, [tutorial, "attention", json.dumps(options)], h200(), recorder.execute, first_config=first_config
+    )
     return recorder.trace.launches[-1]
+
+
+def one_consumer() -> LaunchTrace:
+    """Attention of one consumer: the tensor core idles while it does its softmax."""
+    return _attention("hopper_fa_ws", first_config=True)
 
 
 def without_ping_pong() -> LaunchTrace:

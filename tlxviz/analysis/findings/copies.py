@@ -78,7 +78,8 @@ def _waiting_for(account: Account, ring: Ring) -> tuple[float, Item | None]:
         if group.name in ring.consumers:
             items = [item for item in group.items if item.variable == ring.full and item.cause in _FOR_DATA]
             share = sum(item.share for item in items)
-            if items and share > best[0]:
+            behind = sum(item.share for item in items if item.cause is Cause.COPY_BANDWIDTH)
+            if items and share > best[0] and behind < share / 2:  # no depth helps where copies queue
                 best = share, items[0]
     return best
 

@@ -24,7 +24,8 @@ def lopsided_grid(account: Account) -> Iterator[Finding]:
     if filled >= _EVEN:
         return
     if seen.waves == 1:
-        text = f"{seen.ctas} CTAs leave {1 - filled:.0%} of the {sms} SMs' room without work"
+        who = "1 CTA leaves" if seen.ctas == 1 else f"{seen.ctas} CTAs leave"
+        text = f"{who} {1 - filled:.0%} of the {sms} SMs' room without work"
         advice = "smaller tiles, or split K, give more CTAs; as many as SMs take, or a multiple of that"
     else:
         wave = seen.ctas_per_sm * sms
