@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from analysis.synthetic_traces import MEASURED, hung, launch, pipeline
 
+from tlxviz.analysis.account import Account
 from tlxviz.analysis.summary import Summary, summarise
-from tlxviz.reporters.text import TextReporter
+from tlxviz.reporters.text import NAMES, TextReporter
 from tlxviz.trace import AgentRow
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -58,6 +59,30 @@ def test_no_line_is_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch, wid
         assert max(map(len, text.splitlines())) <= min(width, 120)
         if width >= 40:
             assert all(line == line.rstrip() for line in text.splitlines() if "·" not in line)
+
+
+@pytest.mark.parametrize("width", [20, 40, 64, 72, 80, 120])
+def test_sections_fit_the_terminal(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for made in (pipeline(), hung(), launch(), launch(agents=[AgentRow("compute", "compute", 0, 4)], cycles=70)):
+        account = Account(made)
+        stream = io.StringIO()
+        TextReporter([summarise(account)], (), [account], NAMES).render(stream)
+        lines = stream.getvalue().splitlines()
+        assert max(map(len, lines)) <= width
+        for title in ("Findings", "Critical path", "Roofline", "What the compiler made of it"):
+            assert any(line.startswith(title[:8]) for line in lines)
+
+
+def test_one_section() -> None:
+    account = Account(pipeline())
+    stream = io.StringIO()
+    TextReporter([summarise(account)], (), [account], ["slack", "causes"]).render(stream)
+    text = stream.getvalue()
+    assert text.index("Where the time of each warp group goes") < text.index("Slack of barriers")
+    assert "\n  synchronization  " in text
+    assert "Critical path" not in text
+    assert "Steady state" not in text
 
 
 def test_a_strip_that_is_too_wide_is_thinned(monkeypatch: pytest.MonkeyPatch) -> None:

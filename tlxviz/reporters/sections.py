@@ -46,6 +46,8 @@ _MARKS = {Severity.PROBLEM: ("!", "bold red"), Severity.HINT: ("*", "yellow"), S
 _MOST = 12
 _LEAST = 0.005
 _BAR = 20
+_LABEL, _PERCENT = 34, 7
+"""Columns of a bar's label and of its figure."""
 
 
 def _section(name: str) -> Callable[[Section], Section]:
@@ -110,7 +112,8 @@ def _said(item: Item) -> str:
 
 def _bar_line(console: Console, label: str, share: float) -> Text:
     wide = console.width >= 64
-    line = Text(f"{label:<34.34}{percent(share):>7}", no_wrap=True)
+    room = min(_LABEL, console.width - _PERCENT)
+    line = Text(f"{label[:room]:<{room}}{percent(share):>{_PERCENT}}", no_wrap=True)
     bar = glyphs(console).busy * round(share * _BAR)
     return line.append(f"  {bar}", "cyan") if wide and bar else line
 

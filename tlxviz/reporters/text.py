@@ -266,6 +266,8 @@ def _say_ranges(console: Console, summary: Summary) -> None:
     left = console.width - len(columns)
     title = "Ranges (cycles)"
     say(console, f"{title:<{left}}{columns}" if wide else title, style=HEADING)
+    if not ranges and not amiss.ends:
+        say(console, "none", indent=2)
     for each in ranges:
         label = Text.assemble((each.agent, "bold"), "  ", each.name, "  ", (place(each.file, each.line), SIDE))
         if wide and len(label) < left:
