@@ -209,3 +209,17 @@ def test_a_product_that_ends_before_its_issue_does_not_end_it() -> None:
     issue = scene.event(mma, "mma", 0, 100)
     scene.product(mma, 0, 50, by=issue)
     assert linked(scene.launch()).cause[scene.row(issue)] == -1
+
+
+def test_room_that_seems_to_be_made_too_late() -> None:
+    """A measured product ends 5 cycles after the issue that waited for it: it is the cause, not the one before it."""
+    scene = Scene()
+    one, two = scene.group("one", 0, 900), scene.group("two", 0, 900)
+    asked = scene.event(one, "mma", 0, 10, line=9)
+    scene.product(one, 10, 200, by=asked)
+    asked = scene.event(one, "mma", 20, 30, line=9)
+    second = scene.product(one, 30, 405, by=asked)
+    issue = scene.event(two, "mma", 100, 400, line=9)
+    scene.product(two, 400, 600, by=issue)
+    made = linked(scene.launch())
+    assert (made.since[scene.row(issue)], made.cause[scene.row(issue)]) == (400, scene.row(second))

@@ -31,6 +31,8 @@ _LONGER = 1.1
 """A copy that takes so much longer than the shortest of its site was held up as well."""
 _QUEUE_CYCLES = 32
 """The issue of an MMA that takes so much longer than the shortest of its line was held up."""
+_ROOM_CYCLES = 16
+"""By so much the MMA that made room may seem to end after the issue that waited for it."""
 _CLOCK_CYCLES = 64
 """By so much a measured release may seem to come after the wait that it ended."""
 _UNKNOWN_CYCLES = 256
@@ -236,13 +238,14 @@ def _full_queue(made: Dependencies, rows: Int64, sms: Int64, launch: LaunchTrace
         return
     sm_of_track = np.array([each.sm for each in launch.tracks], np.int64)
     # one ascending sequence for all SMs, in which the last end before each issue's is searched
-    span = int(made.end.max()) + 1
+    span = int(made.end.max()) + _ROOM_CYCLES + 1
     order = np.argsort(sms * span + made.end[rows], kind="stable")
     ends = (sms * span + made.end[rows])[order]
     sm = sm_of_track[made.track[issues]]
-    place = np.searchsorted(ends, sm * span + made.end[issues], side="right") - 1
+    # how long a measured product ran is the model's word
+    place = np.searchsorted(ends, sm * span + made.end[issues] + _ROOM_CYCLES, side="right") - 1
     found = rows[order[np.maximum(place, 0)]]
     room = made.end[found]
     held = (place >= 0) & (ends[place] // span == sm) & (room > made.begin[issues]) & (made.begin[found] < room)
-    made.since[issues[held]] = room[held]
+    made.since[issues[held]] = np.minimum(room, made.end[issues])[held]
     made.cause[issues[held]] = found[held]

@@ -106,8 +106,7 @@ def _releases(made: Dependencies, by: Int64) -> tuple[Int64, Int64, Int64]:
     held = np.flatnonzero(made.on_group & (made.cause >= 0))
     cause = made.cause[held]
     # a wait that completes a named barrier does so as it begins, which is when the event before it has let it
-    meets = made.since[held] < made.end[cause]
-    meets &= made.on_group[cause] & (made.work[cause] == Work.WAIT)
+    meets = made.on_group[cause] & (made.work[cause] == Work.WAIT)
     source = np.where(meets, made.before[cause], cause)
     there = source >= 0
     early = np.flatnonzero(made.on_group & (made.work == Work.WAIT) & (made.cause < 0) & (by >= 0))
