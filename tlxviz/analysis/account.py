@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from tlxviz.analysis.attribution import Cause, GroupAttribution, attribution
+from tlxviz.analysis.attribution import GroupAttribution, attribution
 from tlxviz.analysis.compiled import Compiled, compiled
 from tlxviz.analysis.dependencies import Dependencies, dependencies
 from tlxviz.analysis.groups import WarpGroup, warp_groups
@@ -91,7 +91,3 @@ class Account:
             if site.kind == "mma" and 0 <= site.agent < len(self.launch.agents)
         }
         return [each for each in self.attribution if each.name in names and each.cycles]
-
-    def share(self, group: GroupAttribution, *causes: Cause) -> float:
-        """Of a warp group's time."""
-        return sum(group.shares.get(cause, 0.0) for cause in causes)

@@ -16,6 +16,7 @@ from tlxviz.analysis.groups import WarpGroup, group_of_track
 from tlxviz.analysis.ledger import Ledger
 from tlxviz.analysis.occupation import Occupation
 from tlxviz.analysis.phases import Phase, in_main_loop, phases
+from tlxviz.analysis.places import places_of_sites
 from tlxviz.trace.model import LaunchTrace
 from tlxviz.trace.vocabulary import Work
 
@@ -109,7 +110,7 @@ def attribution(
 class _Attributor:
     def __init__(self, launch: LaunchTrace, groups: list[WarpGroup], occupied: Occupation, made: Dependencies) -> None:
         self.launch, self.groups, self.occupied, self.made = launch, groups, occupied, made
-        self.places, self.place_of_site = _places(launch)
+        self.places, self.place_of_site = places_of_sites(launch)
         self.ledger = Ledger(len(groups), len(Phase), len(CAUSES), len(self.places), len(launch.agents), len(Activity))
         self.group_of_track = group_of_track(launch, groups)
         self.agent_of_track = np.array([each.agent for each in launch.tracks], np.int64)
@@ -296,12 +297,3 @@ def _summed(every: _Attributor, most: int) -> tuple[GroupAttribution, ...]:
             items.append(Item(name, CAUSES[why], Phase(in_phase), *place, Activity(what), cycles, cycles / span))
         found.append(GroupAttribution(member.agent.name, member.agent.role, span, shares, tuple(items)))
     return tuple(found)
-
-
-def _places(launch: LaunchTrace) -> tuple[list[tuple[str, str, str, int]], Int64]:
-    """Distinct (kind, variable, file, line) of the sites, and the number of its own for each site; -1 for site -1."""
-    numbers: dict[tuple[str, str, str, int], int] = {}
-    of_site = np.full(len(launch.sites) + 1, -1, np.int64)
-    for index, site in enumerate(launch.sites):
-        of_site[index] = numbers.setdefault((site.kind, site.variable, site.file, site.line), len(numbers))
-    return list(numbers), of_site

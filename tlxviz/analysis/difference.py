@@ -104,9 +104,9 @@ class Difference:
 def difference(a: LaunchTrace, b: LaunchTrace) -> Difference:
     """Compare two launches."""
     first, second = launch_facts(a), launch_facts(b)
-    pairs = align_groups(first.groups, second.groups)
+    pairs = align_groups(first.account.groups, second.account.groups)
     names = [
-        (first.groups[one].agent.name, second.groups[other].agent.name)
+        (first.account.groups[one].agent.name, second.account.groups[other].agent.name)
         for one, other in pairs
         if one is not None and other is not None
     ]

@@ -120,7 +120,7 @@ def path_parts(launch: LaunchTrace, facts: LaunchFacts, *, like_traced: bool = F
     Args:
         like_traced: Give the waves that were not traced the causes of those that were, in proportion.
     """
-    path = facts.path
+    path = facts.account.path
     parts: dict[_Key, int] = {}
     if path is not None:
         for key, cycles in _of_stretches(launch, facts, path.stretches):
@@ -216,7 +216,7 @@ def _place(launch: LaunchTrace, step: Stretch, number: int) -> Place:
 
 def _computing(launch: LaunchTrace, facts: LaunchFacts, sm: int, begin: Int64, end: Int64) -> Int64:
     """Cycles from `begin` to `end` in which the tensor core of an SM computes, for whichever CTA."""
-    occupied = facts.occupied
+    occupied = facts.account.occupied
     rows = [row for row, each in enumerate(launch.tracks) if each.kind == TrackKind.TENSOR_CORE and each.sm == sm]
     slices = [occupied.of_track(row) for row in rows]
     start = np.concatenate([occupied.begin[each] for each in slices] or [begin[:0]])

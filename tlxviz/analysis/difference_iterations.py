@@ -79,7 +79,7 @@ def iteration_differences(
             continue
         one, other = loops[0].of(first), loops[1].of(second)
         if one is not None and other is not None:
-            names = a[1].groups[first].agent.name, b[1].groups[second].agent.name
+            names = a[1].account.groups[first].agent.name, b[1].account.groups[second].agent.name
             found.append(_difference(names, one, other, places, most))
     return tuple(found)
 
@@ -101,18 +101,18 @@ class _Loops:
     def of(self, number: int) -> _Loop | None:
         """The main loop of a warp group in its first traced CTA; None where it has none."""
         launch, facts = self._launch, self._facts
-        group = facts.groups[number]
+        group = facts.account.groups[number]
         if not group.tracks:
             return None
         track = min(group.tracks, key=lambda row: launch.tracks[row].begin)
-        part = facts.occupied.of_track(track)
-        rows = facts.occupied.row[part]
+        part = facts.account.occupied.of_track(track)
+        rows = facts.account.occupied.row[part]
         site = launch.events["site"][rows].astype(np.int64)
         inside = np.flatnonzero(self._inside[site])
         if not len(inside):
             return None
         rows, site = rows[inside], site[inside]
-        begin, cycles = facts.occupied.begin[part][inside], facts.occupied.cycles[part][inside]
+        begin, cycles = facts.account.occupied.begin[part][inside], facts.account.occupied.cycles[part][inside]
         outer, inner = launch.events["outer"][rows].astype(np.int64), launch.events["inner"][rows].astype(np.int64)
         _, first, of = np.unique(outer * (int(inner.max()) + 2) + inner, return_index=True, return_inverse=True)
         times: dict[Place, Int64] = {}
@@ -123,7 +123,7 @@ class _Loops:
             place = Place(group.agent.name, row.kind, row.variable, row.file, row.line)
             spent = np.bincount(of[here], weights=cycles[here], minlength=len(first)).astype(np.int64)
             times[place] = times[place] + spent if place in times else spent
-        return _Loop(begin[first], int(begin[first][0] - facts.occupied.lower[track]), times)
+        return _Loop(begin[first], int(begin[first][0] - facts.account.occupied.lower[track]), times)
 
 
 def _difference(names: tuple[str, str], one: _Loop, other: _Loop, places: PlaceMap, most: int) -> IterationDifference:

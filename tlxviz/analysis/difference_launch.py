@@ -5,22 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, cast
 
-from tlxviz.analysis.attribution import GroupAttribution, attribution
-from tlxviz.analysis.dependencies import Dependencies, dependencies
-from tlxviz.analysis.groups import WarpGroup, warp_groups
-from tlxviz.analysis.occupation import Occupation, occupation
-from tlxviz.analysis.path import CriticalPath, critical_path
+from tlxviz.analysis.account import Account
+from tlxviz.analysis.path import CriticalPath
 from tlxviz.trace.model import LaunchTrace
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchFacts:
-    groups: list[WarpGroup]
-    occupied: Occupation
-    made: Dependencies
-    path: CriticalPath | None
-    attributions: tuple[GroupAttribution, ...]
-    """One per warp group, in the order of `groups`."""
+    account: Account
+    """What the report of the launch is made of, too."""
     rounds: int
     """CTAs that the critical path leads through, one after the other."""
     waves: int | None
@@ -34,18 +27,12 @@ class LaunchFacts:
 
 def launch_facts(launch: LaunchTrace) -> LaunchFacts:
     """Everything about one launch that is compared."""
-    groups = warp_groups(launch)
-    occupied = occupation(launch)
-    made = dependencies(launch, occupied)
-    path = critical_path(launch, occupied, made)
+    account = Account(launch)
+    path = account.path
     waves = _waves(launch)
     rounds = len(path.ctas) if path is not None else 0
     in_waves, in_launch = _outside(launch, path, waves)
-    if made.on_group.any():
-        attributions = attribution(launch, groups, occupied, made)
-    else:  # no event of a warp group: there is nothing to attribute
-        attributions = tuple(GroupAttribution(each.agent.name, each.agent.role, 0, {}, ()) for each in groups)
-    return LaunchFacts(groups, occupied, made, path, attributions, rounds, waves, in_waves, in_launch)
+    return LaunchFacts(account, rounds, waves, in_waves, in_launch)
 
 
 def _waves(launch: LaunchTrace) -> int | None:

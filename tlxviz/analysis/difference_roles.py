@@ -94,8 +94,8 @@ def _of(facts: LaunchFacts, number: int | None) -> tuple[AgentRow | None, float 
     """A warp group, its cycles in a CTA, and the shares of its causes."""
     if number is None:
         return None, None, {}
-    agent, ctas = facts.groups[number].agent, len(facts.groups[number].tracks)
-    found = facts.attributions[number]
+    agent, ctas = facts.account.groups[number].agent, len(facts.account.groups[number].tracks)
+    found = facts.account.attribution[number]
     return (agent, found.cycles / ctas, found.shares) if ctas else (agent, None, {})
 
 
@@ -139,18 +139,10 @@ def _joined(entries: dict[Place, tuple[float, float]], places: PlaceMap) -> dict
 
 def _by_place(launch: LaunchTrace, facts: LaunchFacts) -> dict[Place, tuple[float, float]]:
     """Executions and SM cycles of a CTA at each place, on average over the traced CTAs."""
-    occupied, sites = facts.occupied, len(launch.sites) + 1
-    group = np.full(len(launch.tracks), -1, np.int64)
-    for number, each in enumerate(facts.groups):
-        group[list(each.tracks)] = number
-    of = group[occupied.track] if len(occupied.row) else occupied.row
-    ours = np.flatnonzero(of >= 0)
-    key = of[ours] * sites + launch.events["site"][occupied.row[ours]].astype(np.int64) % sites
-    size = len(facts.groups) * sites
-    counts = np.bincount(key, minlength=size).reshape(-1, sites)
-    cycles = np.bincount(key, weights=occupied.cycles[ours], minlength=size).reshape(-1, sites)
+    occupied, totals = facts.account.occupied, facts.account.totals
+    counts, cycles = totals.counts, totals.cycles
     found: dict[Place, tuple[float, float]] = {}
-    for number, each in enumerate(facts.groups):
+    for number, each in enumerate(facts.account.groups):
         ctas = len(each.tracks)
         if not ctas:
             continue

@@ -8,7 +8,6 @@ from typing import cast
 from tlxviz.analysis.attribution import Cause
 from tlxviz.analysis.difference_launch import LaunchFacts
 from tlxviz.analysis.shares import group_shares
-from tlxviz.analysis.site_totals import site_totals
 from tlxviz.analysis.utilisation import coverage, utilisation
 from tlxviz.trace.model import LaunchTrace
 
@@ -71,14 +70,20 @@ def _shares(launch: LaunchTrace, facts: LaunchFacts) -> dict[str, float | None]:
         "tensor_core": _times(used.tensor_core, of_launch),
         "tma": _times(used.tma, of_launch),
     }
-    totals = site_totals(launch, facts.groups, facts.occupied)
-    traced = [each for each in group_shares(launch, facts.groups, facts.occupied, totals) if each.shares is not None]
+    totals = facts.account.totals
+    traced = [
+        each
+        for each in group_shares(launch, facts.account.groups, facts.account.occupied, totals)
+        if each.shares is not None
+    ]
     weights = [each.cycles * max(1, each.warps) for each in traced]
     for name, field in (("arithmetic", "busy"), ("issue", "issue"), ("waiting", "wait")):
         parts = [getattr(each.shares, field) for each in traced]
         shares[name] = _mean(parts, weights)
     multiplying = {launch.agents[site.agent].name for site in launch.sites if site.kind == "mma" and site.agent >= 0}
-    doing = [each for each in facts.attributions if each.cycles and (not multiplying or each.name in multiplying)]
+    doing = [
+        each for each in facts.account.attribution if each.cycles and (not multiplying or each.name in multiplying)
+    ]
     for name, cause in (("prologue", Cause.PROLOGUE), ("epilogue", Cause.EPILOGUE)):
         shares[name] = _mean([each.shares.get(cause, 0.0) for each in doing], [each.cycles for each in doing])
     before, after = shares["prologue"], shares.pop("epilogue")

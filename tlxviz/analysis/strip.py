@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tlxviz.analysis.iterations import loop_iterations
 from tlxviz.analysis.occupation import Occupation, longest_cta
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import Work, work_of_events
@@ -67,7 +68,7 @@ def steady_strip(launch: LaunchTrace, occupied: Occupation, *, columns: int = 60
     begin, end = int(occupied.lower[groups].min()), int(occupied.upper[groups].max())
     agent, iterations = "", 0
     for row in sorted(groups, key=lambda row: _waiting(occupied, work, row)):
-        window = _window(_iteration_starts(launch, occupied, row), begin, end)
+        window = _window(loop_iterations(launch, occupied, row).begin, begin, end)
         if window is not None:
             (begin, end, iterations), agent = window, launch.tracks[row].name
             break
@@ -93,19 +94,6 @@ def _waiting(occupied: Occupation, work: NDArray[np.int8], row: int) -> float:
     waits = int(occupied.cycles[part][work[part] == Work.WAIT].sum())
     span = int(occupied.upper[row] - occupied.lower[row])
     return waits / span if span > 0 else 1.0
-
-
-def _iteration_starts(launch: LaunchTrace, occupied: Occupation, row: int) -> NDArray[np.int64]:
-    """SM cycle of the first event of each iteration of the innermost loop."""
-    part = occupied.of_track(row)
-    rows = occupied.row[part]
-    inner, outer = launch.events["inner"][rows], launch.events["outer"][rows]
-    inside = inner >= 0
-    inner, outer, begin = inner[inside], outer[inside], occupied.begin[part][inside]
-    if not len(begin):
-        return begin
-    first = np.concatenate(([True], (np.diff(inner) != 0) | (np.diff(outer) != 0)))
-    return begin[first]
 
 
 def _window(starts: NDArray[np.int64], begin: int, end: int) -> tuple[int, int, int] | None:

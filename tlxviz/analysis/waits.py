@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tlxviz.analysis.groups import WarpGroup
 from tlxviz.analysis.kinds import site_wait_kinds
 from tlxviz.analysis.occupation import Occupation
+from tlxviz.analysis.places import places_of_sites
 from tlxviz.analysis.site_totals import SiteTotals
 from tlxviz.trace.model import LaunchTrace, TrackKind
 
@@ -55,7 +56,7 @@ def worst_waits(
     launch: LaunchTrace, groups: list[WarpGroup], occupied: Occupation, totals: SiteTotals, *, limit: int = 5
 ) -> tuple[Wait, ...]:
     """The `limit` places of the source that cost most waiting, longest first, over the traced CTAs together."""
-    keys, key_of_site = _places(launch)
+    keys, key_of_site = places_of_sites(launch, np.flatnonzero(site_wait_kinds(launch)[:-1] >= 0).tolist())
     if not keys:
         return ()
     size = len(groups) * len(keys)
@@ -95,21 +96,6 @@ def worst_waits(
             )
         )
     return tuple(result)
-
-
-def _places(launch: LaunchTrace) -> tuple[list[tuple[str, str, str, int]], NDArray[np.int64]]:
-    """Distinct (kind, variable, file, line) of the sites that wait, and the number of its own for each site.
-
-    A compiler that peels or unrolls a loop makes several sites of one source line; a user knows the line.
-    """
-    numbers: dict[tuple[str, str, str, int], int] = {}
-    of_site = np.full(len(launch.sites) + 1, -1, dtype=np.int64)
-    for index, waits in enumerate((site_wait_kinds(launch)[:-1] >= 0).tolist()):
-        if waits:
-            site = launch.sites[index]
-            key = (site.kind, site.variable, site.file, site.line)
-            of_site[index] = numbers.setdefault(key, len(numbers))
-    return list(numbers), of_site
 
 
 def _releases(launch: LaunchTrace, rows: NDArray[np.int64], cycles: NDArray[np.int64]) -> tuple[Release, ...]:
