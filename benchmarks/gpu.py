@@ -25,6 +25,8 @@ import torch  # noqa: E402
 import triton  # noqa: E402
 
 from tlxviz import _triton  # noqa: E402
+from tlxviz.analysis.account import Account  # noqa: E402
+from tlxviz.analysis.attribution import Cause  # noqa: E402
 from tlxviz.analysis.summary import summarise  # noqa: E402
 from tlxviz.devices import load_device  # noqa: E402
 from tlxviz.ir import load_program  # noqa: E402
@@ -36,8 +38,10 @@ from tlxviz.probe.plan import Plan  # noqa: E402
 from tlxviz.probe.recorder import ProbingRecorder  # noqa: E402
 from tlxviz.probe.session import Session, Way  # noqa: E402
 from tlxviz.sim.recording import Recording  # noqa: E402
+from tlxviz.trace.model import LaunchTrace  # noqa: E402
 
 ROUNDS = 9
+WORK = (Cause.ARITHMETIC, Cause.ISSUE, Cause.TENSOR_CORE, Cause.PROLOGUE, Cause.EPILOGUE)
 HEAD_START_CYCLES = 1_000_000
 
 GEMM = """
@@ -198,6 +202,17 @@ def _choice(text: str) -> Any:
     return Choice.parse(text)
 
 
+def stall(launch: LaunchTrace) -> str:
+    """The cause for which a warp group stands still longest: which of several barriers it meets it at may change."""
+    found = max(
+        (share, group.name, cause)
+        for group in Account(launch).attribution
+        for cause, share in group.shares.items()
+        if cause not in WORK
+    )
+    return f"{found[1]} {found[2]} {found[0]:.1%}"
+
+
 def recorded(name: str, text: str) -> list[dict[str, Any]]:
     entries: list[dict[str, Any]] = []
     for _ in range(3):
@@ -220,6 +235,7 @@ def recorded(name: str, text: str) -> list[dict[str, Any]]:
                 "events": len(launch.events),
                 "worst": f"{worst.agent} {worst.variable} line {worst.line}",
                 "worst_share": worst.share,
+                "stall": stall(launch),
                 "seconds": seconds,
             }
         )
