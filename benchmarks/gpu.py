@@ -26,7 +26,7 @@ import triton  # noqa: E402
 
 from tlxviz import _triton  # noqa: E402
 from tlxviz.analysis.account import Account  # noqa: E402
-from tlxviz.analysis.attribution import Cause  # noqa: E402
+from tlxviz.analysis.attribution import Cause, GroupAttribution  # noqa: E402
 from tlxviz.analysis.summary import summarise  # noqa: E402
 from tlxviz.devices import load_device  # noqa: E402
 from tlxviz.ir import load_program  # noqa: E402
@@ -36,7 +36,8 @@ from tlxviz.probe.memory import Memory  # noqa: E402
 from tlxviz.probe.options import ProbeOptions  # noqa: E402
 from tlxviz.probe.plan import Plan  # noqa: E402
 from tlxviz.probe.recorder import ProbingRecorder  # noqa: E402
-from tlxviz.probe.session import Session, Way  # noqa: E402
+from tlxviz.probe.search import Way  # noqa: E402
+from tlxviz.probe.session import Session  # noqa: E402
 from tlxviz.sim.recording import Recording  # noqa: E402
 from tlxviz.trace.model import LaunchTrace  # noqa: E402
 
@@ -203,14 +204,20 @@ def _choice(text: str) -> Any:
 
 
 def stall(launch: LaunchTrace) -> str:
-    """The cause for which a warp group stands still longest: which of several barriers it meets it at may change."""
-    found = max(
-        (share, group.name, cause)
-        for group in Account(launch).attribution
-        for cause, share in group.shares.items()
+    """The cause for which the warp groups of a role stand still longest.
+
+    Which of several barriers they meet it at may change, and which of two that do the same stands longer.
+    """
+    roles: dict[str, list[GroupAttribution]] = {}
+    for group in Account(launch).attribution:
+        roles.setdefault(group.role, []).append(group)
+    share, role, cause = max(
+        (statistics.mean(group.shares.get(cause, 0.0) for group in groups), role, cause)
+        for role, groups in roles.items()
+        for cause in Cause
         if cause not in WORK
     )
-    return f"{found[1]} {found[2]} {found[0]:.1%}"
+    return f"{role} {cause} {share:.1%}"
 
 
 def recorded(name: str, text: str) -> list[dict[str, Any]]:
@@ -250,7 +257,7 @@ def one_wave(name: str, text: str) -> dict[str, Any]:
 
     def noted(session: Session, way: Way) -> Any:
         made = attempt(session, way)
-        tried.append({"parts": way.parts, "everywhere": way.everywhere, "slow_down": made.slow_down})
+        tried.append({"parts": way.parts, "everywhere": way.everywhere, "slow_downs": made.slow_downs})
         return made
 
     recorder = ProbingRecorder(Recording(), ProbeOptions(), load_device("h200"))

@@ -13,7 +13,7 @@ import torch
 
 from tlxviz.launch.model import HostDescriptor
 from tlxviz.probe.assemble import Part
-from tlxviz.probe.plan import Choice, Plan
+from tlxviz.probe.plan import Choice, Plan, Share
 
 DATA = Path(__file__).with_name("data")
 
@@ -58,7 +58,7 @@ def save(name: str, streams: Streams, folder: Path = DATA, *, text_as: str | Non
             "groups": plan.choice.groups,
             "ctas": plan.ctas,
             "all_warps": plan.all_warps,
-            "parts": plan.parts,
+            "shares": [[each.first, each.of] for each in plan.shares],
             "everywhere": plan.everywhere,
         },
     }
@@ -88,7 +88,7 @@ def load(name: str, folder: Path = DATA) -> Streams:
                 for _, _, cta, warp in [key.split(".")]
             },
         )
-        for number in range(plan["parts"])
+        for number in range(len(plan["shares"]))
     ]
     return Streams(
         kernel=described["kernel"],
@@ -97,7 +97,11 @@ def load(name: str, folder: Path = DATA) -> Streams:
         ttgir=(folder / f"{described['ttgir']}.ttgir").read_text(encoding="utf-8"),
         metadata=described["metadata"],
         plan=Plan(
-            Choice(tuple(plan["groups"])), tuple(plan["ctas"]), plan["all_warps"], plan["parts"], plan["everywhere"]
+            Choice(tuple(plan["groups"])),
+            tuple(plan["ctas"]),
+            plan["all_warps"],
+            tuple(Share(*each) for each in plan["shares"]),
+            plan["everywhere"],
         ),
         parts=parts,
         lengths=held["lengths"],

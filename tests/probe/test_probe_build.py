@@ -22,7 +22,7 @@ from tlxviz.launch.kernels.cubin import frame_of
 from tlxviz.launch.kernels.describe import Describer
 from tlxviz.launch.model import Launch
 from tlxviz.probe.build import ProbingStages, unmarked
-from tlxviz.probe.plan import Choice, Plan
+from tlxviz.probe.plan import Choice, Plan, equal_shares
 from tlxviz.probe.ptx import Selection, UnknownPtx, add_timestamps
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -255,7 +255,7 @@ def test_ctas_that_are_not_recorded_run_what_the_compiler_wrote(name: str, built
 
 @pytest.mark.parametrize(("name", "parts"), [("calls", 1), ("gemm", 3), ("hand_off", 3), ("ranges", 2)])
 def test_every_selected_point_reads_the_clock_and_no_other(name: str, parts: int, built: Build) -> None:
-    plan = Plan(ctas=(0, 1, 2, 7), all_warps=True, parts=parts)
+    plan = Plan(ctas=(0, 1, 2, 7), all_warps=True, shares=equal_shares(parts))
     for part in range(parts):
         made = built(name, plan, part)
         program = load_program(unmarked(made.launch.ttgir))
@@ -298,8 +298,8 @@ def test_functions_are_copied_where_they_record(built: Build) -> None:
 
 def test_a_plan_is_part_of_the_key_under_which_kernels_are_kept() -> None:
     plans = [
-        (Plan(), 0), (Plan(ctas=(1,)), 0), (Plan(all_warps=True), 0), (Plan(parts=2), 0), (Plan(parts=2), 1),
-        (Plan(Choice(("mma",))), 0), (Plan(Choice((), frozenset({3}))), 0),
+        (Plan(), 0), (Plan(ctas=(1,)), 0), (Plan(all_warps=True), 0), (Plan(shares=equal_shares(2)), 0),
+        (Plan(shares=equal_shares(2)), 1),        (Plan(Choice(("mma",))), 0), (Plan(Choice((), frozenset({3}))), 0),
     ]  # fmt: skip
     keys = [ProbingStages(plan, part, None)() for plan, part in plans]
     assert len(set(keys)) == len(plans)

@@ -12,7 +12,7 @@ from tlxviz._errors import UsageError
 from tlxviz.ir import load_program
 from tlxviz.ir.program import Program, Role, SiteKind
 from tlxviz.probe.build import marked, unmarked
-from tlxviz.probe.plan import Choice, Plan
+from tlxviz.probe.plan import Choice, Plan, equal_shares
 from tlxviz.probe.points import WAITS, Point, place_points
 
 WAIT = f"ttng.wait_barrier %bar, %i : {BAR}"
@@ -291,7 +291,7 @@ def test_what_is_no_choice(text: str) -> None:
 @pytest.mark.parametrize("parts", [1, 2, 3, 7])
 def test_every_point_is_in_some_part_and_those_that_align_them_in_all(parts: int) -> None:
     found = recorded("gemm")
-    plan = Plan(parts=parts)
+    plan = Plan(shares=equal_shares(parts))
     chosen = [plan.active(found.program, found.points, part) for part in range(parts)]
     assert set().union(*chosen) == set(range(len(found.points)))
     anchors = {point.number for point in found.points if point.framing or point.heading}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from probe_samples import device, recorded, ring_of
+from rich.console import Console
 
 from tlxviz import _triton
 from tlxviz.analysis.difference import difference
+from tlxviz.analysis.summary import summarise
 from tlxviz.commands.beside import Beside
 from tlxviz.ir import load_program
 from tlxviz.launch.model import Launch
@@ -23,8 +26,10 @@ from tlxviz.probe.buffer import HEADER, NO_SM
 from tlxviz.probe.build import ProbingStages, unmarked
 from tlxviz.probe.launches import TooLong
 from tlxviz.probe.options import ProbeOptions
+from tlxviz.probe.plan import Share
 from tlxviz.probe.recorder import ProbingRecorder
-from tlxviz.probe.session import GpuHang, Way
+from tlxviz.probe.session import GpuHang
+from tlxviz.reporters.text import TextReporter
 from tlxviz.sim.recorder import SimulatedRecorder
 from tlxviz.sim.recording import Recording
 from tlxviz.sim.replay import replay
@@ -40,8 +45,8 @@ class Gpu:
     """Plays one kernel. `first` is what a recorded launch was the first to see fail, if anything."""
 
     name: str
-    slow: dict[Way, float] = field(default_factory=dict)
-    """How much longer than the plain kernel the one takes that is probed in this way."""
+    slow: dict[tuple[Share, bool], float] = field(default_factory=dict)
+    """How much longer than the plain kernel the one takes that records this share, in some CTAs or in all."""
     hangs_after: int = 1_000_000
     """Launches that end."""
     interrupted: bool = False
@@ -184,7 +189,8 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
                 before()
                 launch()
             plan = gpu.stages._plan
-            return [1.0] + [1 + gpu.slow.get(Way(plan.parts, plan.everywhere), 0.0)] * (len(launches) - 1)
+            assert len(launches) == 1 or len(launches) == 1 + plan.parts
+            return [1.0, *(1 + gpu.slow.get((share, plan.everywhere), 0.0) for share in plan.shares)][: len(launches)]
 
         monkeypatch.setattr(Memory, "gpu", gpu, raising=False)
         monkeypatch.setattr(room, "Memory", Memory)
@@ -197,6 +203,11 @@ def play(monkeypatch: pytest.MonkeyPatch) -> Play:
         return gpu, ProbingRecorder(recording, options or ProbeOptions(), device())
 
     return make
+
+
+def slow(*costs: float, everywhere: bool = False) -> dict[tuple[Share, bool], float]:
+    """What each of so many shares costs."""
+    return {(Share(first, len(costs)), everywhere): cost for first, cost in enumerate(costs)}
 
 
 def ctas_of(recorder: ProbingRecorder) -> set[int]:
@@ -257,7 +268,7 @@ def test_every_cta_is_as_long_as_without_probes(play: Play) -> None:
 
 
 def test_memory_is_left_as_one_launch_leaves_it(play: Play) -> None:
-    gpu, recorder = play("hand_off", slow={Way(): 0.5, Way(3): 0.1})
+    gpu, recorder = play("hand_off", slow=slow(0.5) | slow(0.1, 0.1, 0.1))
     before = {key: value.clone() for key, value in gpu.parameters if isinstance(value, torch.Tensor)}
     made = recorder.handle(Named(gpu))
     assert len(gpu.launches) > 10
@@ -277,57 +288,107 @@ def test_without_room_for_a_copy_there_is_one_launch(play: Play) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slow", "parts"),
-    [({Way(): 0.02}, 1), ({Way(): 0.1, Way(3): 0.02}, 3), ({Way(): 0.1, Way(3): 0.2}, 1)],
-    ids=["one is enough", "three are better", "three are worse"],
+    ("costs", "shares"),
+    [
+        (slow(0.02), {(0, 1)}),
+        (slow(0.1) | slow(0.02, 0.01, 0.02), {(0, 3), (1, 3), (2, 3)}),
+        # the first of three is too much; of four, those with a place of it are tried, which are all, and enough
+        (slow(0.1) | slow(0.2, 0.02, 0.02) | slow(0.02, 0.0, 0.0, 0.02), {(n, 4) for n in range(4)}),
+        # 0, 12 and so on are in no good share
+        (
+            slow(0.1) | slow(0.2, 0.02, 0.02) | slow(0.2, 0.0, 0.0, 0.0) | slow(0.2, 0, 0, 0, 0, 0),
+            {(1, 3), (2, 3), (1, 4), (2, 4), (3, 4)},
+        ),
+        (slow(0.1) | slow(0.2, 0.2, 0.2) | slow(*[0.2] * 4) | slow(*[0.2] * 6), {(0, 1)}),
+    ],
+    ids=["one is enough", "three are better", "with others of four", "some left out", "all are worse"],
 )
-def test_parts_are_as_few_as_slow_the_kernel_down_little(play: Play, slow: dict[Way, float], parts: int) -> None:
-    gpu, recorder = play("gemm", ctas=(0,), slow=slow)
+def test_parts_are_as_few_as_slow_the_kernel_down_little(
+    play: Play, costs: dict[tuple[Share, bool], float], shares: set[tuple[int, int]]
+) -> None:
+    gpu, recorder = play("gemm", ctas=(0,), slow=costs)
     recorder.handle(Named(gpu))
     [launch] = recorder.trace.launches
-    assert launch.provenance["probe"]["parts"] == parts
-    assert launch.provenance["probe"]["slow_down_percent"] == pytest.approx(100 * slow[Way(parts)])
-    tried = {part for kind, part in gpu.launches if kind == "recorded"}
-    assert tried == ({0} if slow[Way()] < 0.03 else {0, 1, 2})
+    probe = launch.provenance["probe"]
+    [way] = recorder._ways.values()
+    assert {(share.first, share.of) for share in way.shares} == shares
+    assert probe["parts"] == len(shares)
+    assert probe["slow_down_percent"] == pytest.approx(100 * max(costs[Share(*share), False] for share in shares))
     # the next launch of the kernel is recorded so without trying again
     gpu.launches.clear()
     recorder.recordings[0] = again = Recording(ctas=(0,))
     recorder.handle(Named(gpu))
-    assert again.trace.launches[0].provenance["probe"]["parts"] == parts
-    assert {part for kind, part in gpu.launches if kind == "recorded"} == set(range(parts))
+    assert again.trace.launches[0].provenance["probe"]["parts"] == len(shares)
+    assert {part for kind, part in gpu.launches if kind == "recorded"} == set(range(len(shares)))
+
+
+def test_points_that_cost_too_much_are_left_out_and_said(play: Play) -> None:
+    """Every place of which number is a multiple of 12; their events have times that are simulated between others."""
+    costs = slow(0.1) | slow(0.2, 0.02, 0.02) | slow(0.2, 0.0, 0.0, 0.0) | slow(0.2, 0, 0, 0, 0, 0)
+    gpu, recorder = play("gemm", ctas=(0,), slow=costs)
+    recorder.handle(Named(gpu))
+    [launch] = recorder.trace.launches
+    found = recorded("gemm")
+    plan = gpu.stages._plan
+    numbers: dict[object, int] = {}
+    for point in found.points:
+        if not (point.framing or point.heading):
+            numbers.setdefault(point.place(found.program), len(numbers))
+    dropped = [
+        point
+        for point in found.points
+        if not (point.framing or point.heading) and numbers[point.place(found.program)] % 12 == 0
+    ]
+    assert dropped
+    assert plan.left_out(found.program, found.points) == {point.number for point in dropped}
+    probe = launch.provenance["probe"]
+    assert (probe["left_out"], probe["missing"]) == (len(dropped), 0)
+    lines = {found.program.sites[site].location.line for point in dropped for site in (*point.begins, *point.ends)}
+    assert probe["left_out_lines"] == sorted(lines)
+    assert len(launch.events) == 452
+    console = Console(width=200, record=True, file=StringIO())
+    TextReporter([summarise(launch)]).print_on(console)
+    said = f"{len(dropped)} of {len(found.points)} points would slow it down by more and were left out"
+    assert said in console.export_text()
 
 
 @pytest.mark.parametrize(
-    ("slow", "way"),
+    ("costs", "parts", "everywhere"),
     [
-        ({Way(): 0.1, Way(1, True): 0.02}, Way(1, True)),
-        ({Way(): 0.1, Way(1, True): 0.06, Way(3, True): 0.02}, Way(3, True)),
-        ({Way(): 0.1, Way(1, True): 0.06, Way(3, True): 0.04}, Way(1, True)),
+        (slow(0.1) | slow(0.02, everywhere=True), 1, True),
+        (slow(0.1) | slow(0.06, everywhere=True) | slow(0.01, 0.02, 0.01, everywhere=True), 3, True),
+        (
+            slow(0.1) | slow(0.06, everywhere=True) | slow(*[0.04] * 3, everywhere=True)
+            | slow(*[0.04] * 4, everywhere=True) | slow(*[0.04] * 6, everywhere=True), 1, True
+        ),
     ],
     ids=["all record", "all record in parts", "parts are no great help"],
-)
-def test_all_ctas_of_one_wave_record_if_some_alone_hold_it_up(play: Play, slow: dict[Way, float], way: Way) -> None:
-    gpu, recorder = play("hand_off", slow=slow)  # of one CTA
+)  # fmt: skip
+def test_all_ctas_of_one_wave_record_if_some_alone_hold_it_up(
+    play: Play, costs: dict[tuple[Share, bool], float], parts: int, everywhere: bool
+) -> None:
+    gpu, recorder = play("hand_off", slow=costs)  # of one CTA
     recorder.handle(Named(gpu))
     probe = recorder.trace.launches[0].provenance["probe"]
-    assert (probe["parts"], probe["everywhere"]) == (way.parts, way.everywhere)
-    assert probe["slow_down_percent"] == pytest.approx(100 * slow[way])
+    assert (probe["parts"], probe["everywhere"]) == (parts, everywhere)
+    worst = max(cost for (share, all_record), cost in costs.items() if all_record and share.of == parts)
+    assert probe["slow_down_percent"] == pytest.approx(100 * worst)
     # lengths without probes come from a build whose other CTAs run what the compiler wrote, where it wrote it
     assert probe["recorded_cta_slow_down_percent"] == 25.0
     unlisted = [everywhere for kind, _, everywhere in gpu.kinds if kind == "unlisted"]
-    assert len(unlisted) == 6 + 3 * (Way(3, True) in slow)
+    assert len(unlisted) == 3 * len({(share.of, all_record) for share, all_record in costs})
     assert not any(unlisted)
 
 
 def test_a_kernel_of_two_waves_has_ctas_that_do_not_record(play: Play) -> None:
-    gpu, recorder = play("gemm", slow={Way(): 0.1, Way(1, True): 0.0, Way(3): 0.02})
+    gpu, recorder = play("gemm", slow=slow(0.1) | slow(0.0, everywhere=True) | slow(0.02, 0.02, 0.02))
     recorder.handle(Named(gpu))
     probe = recorder.trace.launches[0].provenance["probe"]
     assert (probe["parts"], probe["everywhere"]) == (3, False)
 
 
 def test_parts_that_are_asked_for(play: Play) -> None:
-    gpu, recorder = play("gemm", ctas=(0,), options=ProbeOptions(parts=3), slow={Way(3): 0.5})
+    gpu, recorder = play("gemm", ctas=(0,), options=ProbeOptions(parts=3), slow=slow(0.5, 0.5, 0.5))
     recorder.handle(Named(gpu))
     [launch] = recorder.trace.launches
     assert launch.provenance["probe"]["parts"] == 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -28,6 +28,12 @@ class Probing:
     records: int
     missing: int
     """Records that were made and are lost."""
+    points: int
+    """Places in the kernel that could read the clock."""
+    left_out: int
+    """Those of them that do not, since that would slow the kernel down by more."""
+    left_out_lines: tuple[int, ...]
+    """Lines of the source whose events begin or end there. Their times are simulated, between measured ones."""
 
 
 def probing(launch: LaunchTrace) -> Probing | None:
@@ -45,6 +51,7 @@ def probing(launch: LaunchTrace) -> Probing | None:
         value = number(f"{name}_percent")
         return None if value is None else value / 100
 
+    lines = cast("Sequence[object]", said.get("left_out_lines", ()))
     return Probing(
         kernel_ms=number("kernel_ms"),
         probed_ms=number("probed_ms"),
@@ -54,4 +61,7 @@ def probing(launch: LaunchTrace) -> Probing | None:
         parts=int(number("parts") or 1),
         records=int(number("records") or 0),
         missing=int(number("missing") or 0),
+        points=int(number("points") or 0),
+        left_out=int(number("left_out") or 0),
+        left_out_lines=tuple(each for each in lines if isinstance(each, int)),
     )

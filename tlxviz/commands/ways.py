@@ -105,8 +105,8 @@ def add_gpu_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         type=parse_count,
         action=OnGpu,
-        default=5,
-        help="launches with and without timestamps, whose median times tell the slow-down (default: 5)",
+        default=11,
+        help="launches with and without timestamps, whose median times tell the slow-down (default: 11)",
     )
     group.add_argument(
         "--iterations",

@@ -45,8 +45,8 @@ class Attempt:
     """Headers of launches in which nothing was recorded."""
     plain_ms: float = 0.0
     """Median time of the kernel as the program launches it."""
-    probed_ms: float = 0.0
-    """Median time with probes; of the slowest part."""
+    part_ms: Sequence[float] = ()
+    """Median time of each part, with its probes."""
     rounds: int = 0
     """Launches that the medians are of."""
 
@@ -56,6 +56,16 @@ class Attempt:
         return all(int(each["start_ns"].max()) <= int(each["end_ns"].min()) for each in self.references)
 
     @property
+    def probed_ms(self) -> float:
+        """Median time with probes; of the slowest part."""
+        return max(self.part_ms, default=0.0)
+
+    @property
     def slow_down(self) -> float:
         """Of the kernel; 0.01 is a hundredth."""
-        return self.probed_ms / self.plain_ms - 1 if self.plain_ms else 0.0
+        return max(self.slow_downs, default=0.0)
+
+    @property
+    def slow_downs(self) -> list[float]:
+        """That of each part."""
+        return [each / self.plain_ms - 1 for each in self.part_ms]

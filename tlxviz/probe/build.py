@@ -46,7 +46,7 @@ class ProbingStages(_triton.RangesHook):
         super().__init__(outer)
         self._plan = plan
         self._part = part
-        key = hashlib.sha256(repr((_forms(), plan.key, part)).encode()).hexdigest()[:16]
+        key = hashlib.sha256(repr((_forms(), plan.key(part))).encode()).hexdigest()[:16]
         self._key = f"tlxviz-{key}"
 
     def __call__(self, *stages: Any) -> Any:

@@ -15,7 +15,7 @@ class ProbeOptions:
     """Every warp of a warp group, rather than its first."""
     parts: int | None = None
     """Builds over which the points are spread; None for as few as keep the slow-down small."""
-    repeat: int = 5
+    repeat: int = 11
     """Launches of the kernel with probes, and without, that the medians of their times are of."""
     iterations: tuple[int, int] | None = None
     """First and last but one of the iterations of innermost loops that are kept; None for all."""

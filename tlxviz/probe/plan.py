@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tlxviz._errors import UsageError
@@ -76,24 +76,50 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Share:
+    """The places of a kernel whose points one launch records: every `of`-th, from number `first` on."""
+
+    first: int = 0
+    of: int = 1
+
+    def has(self, place: int) -> bool:
+        """Whether the place with this number is one of them."""
+        return place % self.of == self.first
+
+
+WHOLE = (Share(),)
+"""All places in one launch."""
+
+
+def equal_shares(parts: int) -> tuple[Share, ...]:
+    """All places, spread over so many launches."""
+    return tuple(Share(first, parts) for first in range(parts))
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """What is recorded of a kernel. A plan of several parts takes as many launches, each with some of the points."""
+    """What is recorded of a kernel. A plan of several shares takes as many launches, each with some of the points."""
 
     choice: Choice = Choice()
     ctas: tuple[int, ...] = (0,)
     """Linear numbers of the recorded CTAs."""
     all_warps: bool = False
     """Whether every warp of a warp group is recorded, or its first."""
-    parts: int = 1
+    shares: tuple[Share, ...] = WHOLE
+    """The places that each part records; what is in none is left out."""
     everywhere: bool = False
     """Whether all CTAs record, for kernels of one wave: where some record and some do not, the kernel takes as long as
     the slower ones."""
 
     @property
-    def key(self) -> object:
-        """What a build depends on."""
+    def parts(self) -> int:
+        """Launches that it takes."""
+        return len(self.shares)
+
+    def key(self, part: int) -> object:
+        """What the build of a part depends on."""
         choice = self.choice.groups, sorted(self.choice.numbers)
-        return choice, () if self.everywhere else self.ctas, self.all_warps, self.parts, self.everywhere
+        return choice, () if self.everywhere else self.ctas, self.all_warps, self.shares[part], self.everywhere
 
     def points(self, program: Program) -> list[Point]:
         """All points of the kernel, of which each part records some."""
@@ -105,21 +131,34 @@ class Plan:
         return Selection(active, self.ctas, self.warps(program), everywhere=self.everywhere)
 
     def active(self, program: Program, points: Sequence[Point], part: int) -> frozenset[int]:
-        """Numbers of the points of a part: every one is in some part. Those where warp groups start and end, and one
-        of each loop, are in all, so that the parts can be aligned.
+        """Numbers of the points of a part. Those where warp groups start and end, and one of each loop, are in all, so
+        that the parts can be aligned.
 
         Warp groups that do the same have the same points in a part: two that take turns, of which one alone is held
         up, fall out of step, and lose more time than all the points together take (attention on an H200: a fifth).
         """
-        if self.parts == 1:
-            return frozenset(point.number for point in points)
+        share = self.shares[part]
+        return frozenset(
+            number for number, place in self._numbered(program, points) if place is None or share.has(place)
+        )
+
+    def places(self, program: Program, points: Sequence[Point]) -> int:
+        """How many places of the source there are to share out."""
+        return 1 + max((place for _, place in self._numbered(program, points) if place is not None), default=-1)
+
+    def left_out(self, program: Program, points: Sequence[Point]) -> frozenset[int]:
+        """Numbers of the points that no part records."""
+        parts = [self.active(program, points, part) for part in range(self.parts)]
+        return frozenset(point.number for point in points).difference(*parts)
+
+    def _numbered(self, program: Program, points: Sequence[Point]) -> Iterator[tuple[int, int | None]]:
+        """Each point with the number of its place in the source; None for those that are in all parts."""
         places: dict[tuple[object, ...], int] = {}
-        chosen: set[int] = set()
         for point in points:
-            always = point.framing or point.heading
-            if always or places.setdefault(point.place(program), len(places)) % self.parts == part:
-                chosen.add(point.number)
-        return frozenset(chosen)
+            if point.framing or point.heading:
+                yield point.number, None
+            else:
+                yield point.number, places.setdefault(point.place(program), len(places))
 
     def warps(self, program: Program) -> frozenset[int]:
         """Warps of a CTA that are recorded."""

@@ -6,8 +6,9 @@ from typing import Any
 
 from tlxviz.devices.model import Device
 from tlxviz.probe.options import ProbeOptions
-from tlxviz.probe.plan import Choice
-from tlxviz.probe.session import Call, GpuHang, Progress, Session, Way
+from tlxviz.probe.plan import Choice, equal_shares
+from tlxviz.probe.search import Way
+from tlxviz.probe.session import Call, GpuHang, Progress, Session
 from tlxviz.sim.recording import Recording
 from tlxviz.trace.model import Trace
 
@@ -79,7 +80,7 @@ class ProbingRecorder:
             if trace is not None:
                 return None
             asked = self._options.parts
-            attempt = session.record(Way(asked) if asked else self._ways.get(session.key))
+            attempt = session.record(Way(equal_shares(asked)) if asked else self._ways.get(session.key))
             trace = session.trace(attempt)
         except GpuHang as hang:
             self.stuck, trace = True, hang.trace
@@ -92,5 +93,5 @@ class ProbingRecorder:
                 for each in asking:
                     each.trace.launches.append(trace)
         if attempt.rounds and asked is None:
-            self._ways[session.key] = Way(attempt.plan.parts, attempt.plan.everywhere)
+            self._ways[session.key] = Way(attempt.plan.shares, attempt.plan.everywhere)
         return attempt.kernel

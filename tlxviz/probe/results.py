@@ -168,6 +168,7 @@ class Results:
 
     def _probe(self, attempt: Attempt, made: Assembled) -> dict[str, Any]:
         """What the trace says about its own making; docs/trace.md explains each."""
+        left_out = attempt.plan.left_out(attempt.program, attempt.points)
         found: dict[str, Any] = {
             "gpu": self._gpu,
             "parts": attempt.plan.parts,
@@ -175,6 +176,8 @@ class Results:
             "points": len(attempt.points),
             "records": made.records,
             "missing": made.missing,
+            "left_out": len(left_out),
+            "left_out_lines": self._lines(attempt, left_out),
             "shifted_cycles": made.shifted,
         }
         if attempt.plain_ms:
@@ -188,3 +191,9 @@ class Results:
                 "correction_percent": round(100 * correction, 2),
             }
         return found
+
+    def _lines(self, attempt: Attempt, numbers: Collection[int]) -> list[int]:
+        """Lines of the kernel's file with sites that begin or end at these points."""
+        points = [attempt.points[number] for number in numbers]
+        sites = {site for point in points for site in (*point.begins, *point.ends)}
+        return sorted({attempt.program.sites[site].location.line for site in sites})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,8 +23,9 @@ from tlxviz.probe.build import ProbingStages, unmarked
 from tlxviz.probe.launches import Restorer, TooLong, Watchdog, median_ms
 from tlxviz.probe.memory import Memory
 from tlxviz.probe.options import ProbeOptions
-from tlxviz.probe.plan import Choice, Plan
+from tlxviz.probe.plan import WHOLE, Choice, Plan
 from tlxviz.probe.results import Results
+from tlxviz.probe.search import Way, gentlest
 from tlxviz.probe.stuck import stuck_report
 from tlxviz.sim.dispatch import MOST_OF_AN_SM
 from tlxviz.sim.effects import computes_addresses, written_arguments
@@ -42,10 +43,6 @@ _TRIES = 4
 """Launches until CTA 0 comes to the SM that is recorded."""
 _REFERENCES = 3
 """Launches in which nothing is recorded, for the lengths of CTAs."""
-_ENOUGH = 0.03
-"""Slow-down of a kernel below which a plan is good enough."""
-_PARTS = 3
-"""In how many parts a kernel is recorded that probes slow down by more. (With more parts, roles fall out of step.)"""
 _BUDGET_MS = 4000.0
 """GPU time that the timed launches of one recorded launch may take."""
 
@@ -76,14 +73,6 @@ class Call(Protocol):
     def on_host(self, launch: Any) -> Any:
         """The same with parameters in the host's memory."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How the points of a kernel are spread over launches and CTAs; see `Plan`."""
-
-    parts: int = 1
-    everywhere: bool = False
 
 
 class GpuHang(TlxvizError):
@@ -162,25 +151,14 @@ class Session:
         return [tensor for tensor in chosen if tensor is not None]
 
     def record(self, way: Way | None) -> Attempt:
-        """Records the launch in that way; None for the first that keeps its slow-down small, or the best of one part.
+        """Records the launch in that way; None for one that keeps its slow-down small.
 
         Raises:
             GpuHang: it has not ended in time.
         """
         if not self._restorer.possible:
             return self._attempt(Way())
-        best = self._attempt(way or Way())
-        if way is not None or best.slow_down <= _ENOUGH:
-            return best
-        everywhere = best.one_wave and self._room_for_all(best)
-        if everywhere:
-            best = min(best, self._attempt(Way(everywhere=True)), key=lambda each: each.slow_down)
-        if best.slow_down > _ENOUGH:
-            # What is put together of several launches is less of a piece: it has to be worth it.
-            attempt = self._attempt(Way(_PARTS, everywhere))
-            if attempt.slow_down <= _ENOUGH:
-                best = attempt
-        return best
+        return gentlest(self._attempt, self._room_for_all) if way is None else self._attempt(way)
 
     def _room_for_all(self, attempt: Attempt) -> bool:
         """Whether all CTAs can have rings."""
@@ -202,10 +180,12 @@ class Session:
     # ---- one plan
 
     def _attempt(self, way: Way) -> Attempt:
-        plan = Plan(self._choice, tuple(sorted(self._named)), self._options.all_warps, way.parts, way.everywhere)
+        plan = Plan(self._choice, tuple(sorted(self._named)), self._options.all_warps, way.shares, way.everywhere)
         builds = [ProbingStages(plan, number, _hook()) for number in range(way.parts)]
         # Where all CTAs record, the code that does not is in an unusual place: lengths are those of the usual build.
-        usual = ProbingStages(replace(plan, parts=1, everywhere=False), 0, _hook()) if way.everywhere else builds[0]
+        usual = (
+            ProbingStages(replace(plan, shares=WHOLE, everywhere=False), 0, _hook()) if way.everywhere else builds[0]
+        )
         # All are compiled here: what compiles as it is launched can get into Triton's cache in C, which knows no hooks.
         kernels = [self._compiled(build) for build in builds]
         if way.everywhere:
@@ -295,10 +275,10 @@ class Session:
         try:
             [single] = median_ms([self._call.launch], restore, 1, self.watchdog)
             rounds = max(1, min(self._options.repeat, int(_BUDGET_MS / max(single * len(launches), 1e-3))))
-            attempt.plain_ms, *probed = median_ms(launches, restore, rounds, self.watchdog)
+            attempt.plain_ms, *attempt.part_ms = median_ms(launches, restore, rounds, self.watchdog)
         except TooLong:
             raise self._later_hang(attempt) from None
-        attempt.probed_ms, attempt.rounds = max(probed), rounds
+        attempt.rounds = rounds
 
     # ---- launches
 

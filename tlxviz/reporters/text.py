@@ -149,6 +149,10 @@ def _say_probing(console: Console, probing: Probing) -> None:
         if probing.parts > 1:
             cost += f"; in {probing.parts} parts"
         say(console, cost, style=SIDE)
+    if probing.left_out:
+        lines = ", ".join(map(str, probing.left_out_lines))
+        not_measured = f"{probing.left_out} of {plural(probing.points, 'point')} would slow it down by more"
+        say(console, f"{not_measured} and were left out: times at lines {lines} are simulated between measured ones")
     if probing.missing:
         lost = f"{plural(probing.missing, 'record')} missing beside {whole(probing.records)}"
         say(console, f"{lost}: the trace does not hold all that the traced CTAs did")
