@@ -36,7 +36,7 @@ def gentlest(attempt: Try, room_for_all: Callable[[Attempt], bool]) -> Attempt:
     All points in one launch are best, of one SM, or of all CTAs where all run at once. Then come several launches, of
     which each has some points. A share of them that costs too much by itself is not used; its points may be in shares
     of another division, since what costs much is not their number, but which warp groups they put out of step. Points
-    that are in no good share are left out. If there is no good share at all, it is the gentlest of the ways in one launch.
+    that are in no good share are left out. If there is no good share at all, it is the gentlest way in one launch.
 
     Args:
         attempt: Records in a way.
