@@ -346,16 +346,37 @@ def test_traces_without_machine_code(spilling: dict[str, LaunchTrace]):
     assert (found.added, found.removed) == (None, ())
 
 
-def test_consumers_of_a_gemm_meet_in_their_loop(gemm: LaunchTrace):
-    """Per iteration: once before the wait, and twice for each of two arrivals; 21 cycles each, for four warps."""
-    account = Account(gemm)
+def test_meetings_that_take_much_of_an_iteration(spilling: dict[str, LaunchTrace]):
+    """Once before the wait, twice in a sum over four warps and twice for an arrival; 21 cycles each.
+
+    The other warp group meets as well, but waits for most of each iteration.
+    """
+    account = Account(spilling["reducing"])
     (finding,) = (each for each in findings(account) if each.id == "barriers-in-loop")
-    assert (finding.agent, finding.evidence["barriers"], finding.evidence["barrier_cycles"]) == ("mma.0, mma.1", 5, 105)
-    loop = (KERNELS / "hopper_gemm_ws.py").read_text().splitlines()[finding.line - 1]
-    assert "for k in range(0, steps)" in loop
+    assert (finding.agent, finding.line) == ("store", line_of("reducing: loop", SPILLING))
+    assert (finding.evidence["barriers"], finding.evidence["barrier_cycles"]) == (5, 105)
+    steady = account.steady["store"]
+    assert steady is not None
+    assert finding.cost == finding.evidence["iteration_share"] == 105 / steady.intervals.median
+    lines = [str(line_of(f"reducing: {name}", SPILLING)) for name in ("wait", "sum", "arrive")]
+    assert f"meet 5 times, as nobody asked them to: lines {', '.join(lines)};" in finding.text
     assert "tlx.alloc_warp_barrier" in finding.advice
+
+
+def test_meetings_of_a_gemm_that_the_tensor_core_holds(gemm: LaunchTrace):
+    account = Account(gemm)
+    lines = (KERNELS / "hopper_gemm_ws.py").read_text().splitlines()
+    *_, loop = (number for number, line in enumerate(lines, 1) if "for k in range(0, steps)" in line)
     assert account.compiled is not None
+    added = [each for each in account.compiled.added or () if each.loop == loop]
+    assert {each.agents for each in added} == {("mma.0", "mma.1")}
+    assert [(lines[each.line - 1].split("(")[0].strip(), each.count, each.innermost) for each in added] == [
+        ("tlx.barrier_wait", 1, True),
+        ("tlx.barrier_arrive", 2, True),
+        ("tlx.barrier_arrive", 2, True),
+    ]
     assert account.compiled.removed == ()
+    assert "barriers-in-loop" not in {each.id for each in findings(account)}
 
 
 def test_the_report_says_who_spills_and_what_was_added(

@@ -39,7 +39,7 @@ def multiplied(a, b, c, BLOCK: tl.constexpr):
 def summed(a, b, c, K, STRIDE: tl.constexpr, BLOCK: tl.constexpr):
     row, depth = tl.arange(0, BLOCK)[:, None], tl.arange(0, BLOCK)
     product = tl.zeros((BLOCK, BLOCK), tl.float32)
-    for k in range(0, tl.cdiv(K, BLOCK)):
+    for k in range(tl.cdiv(K, BLOCK)):
         left = K - k * BLOCK
         x = tl.load(a + row * STRIDE + k * BLOCK + depth[None, :], mask=depth[None, :] < left, other=0.0)
         y = tl.load(b + (k * BLOCK + depth[:, None]) * BLOCK + depth[None, :], mask=depth[:, None] < left, other=0.0)
@@ -112,12 +112,16 @@ def test_products_come_from_l2_as_often_as_ctas_read_them():
 @pytest.mark.parametrize("values", [False, True])
 @pytest.mark.parametrize("depth", [320, 304])
 def test_asynchronous_copies_do_not_move_what_their_masks_leave_out(depth: int, values: bool):
-    """Five iterations, of which copies go two ahead: those of a sixth and a seventh move nothing, and with 304 numbers a
-    row the fifth moves 48 of 64."""
+    """Five iterations, and copies are two ahead: those of a sixth and a seventh move nothing.
+
+    With 304 numbers a row the fifth moves 48 of 64.
+    """
     a, b, c = torch.zeros(64, 320).half(), torch.zeros(320, 64).half(), torch.zeros(64, 64)
     options: dict[str, Any] = {"STRIDE": 320, "BLOCK": 64, "num_stages": 3}
     trace = run_kernel(summed, (1,), a, b, c, depth, values=values, **options).trace
-    assert trace.ttgir.count("ttg.async_copy_global_to_local") == 6  # two before the loop and one in it, of each operand
+    assert (
+        trace.ttgir.count("ttg.async_copy_global_to_local") == 6
+    )  # two before the loop and one in it, of each operand
     assert trace.statistics["global_load_bytes"] == 2 * depth * 64 * 2
     whole = run_kernel(summed, (1,), a, b, c, 320, values=values, **options).trace
     assert trace.cycles <= whole.cycles

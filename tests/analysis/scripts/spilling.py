@@ -1,4 +1,4 @@
-"""A kernel of which one warp group spills, and kernels whose barriers go. Lines are found by their comments."""
+"""A kernel of which one warp group spills, and kernels whose barriers go or come. Lines are found by their comments."""
 
 import torch
 import triton
@@ -51,8 +51,28 @@ def branches(out_ptr, n):
     tl.store(out_ptr + tl.arange(0, 128), tl.zeros((128,), tl.float32))
 
 
+@triton.jit
+def reducing(x_ptr, out_ptr, steps):
+    full = tlx.alloc_barriers(num_barriers=2, arrive_count=1)
+    empty = tlx.alloc_barriers(num_barriers=2, arrive_count=1)
+    with tlx.async_tasks():
+        with tlx.async_task("default"):
+            for i in range(steps):
+                tlx.barrier_wait(empty[i % 2], ((i // 2) & 1) ^ 1)
+                tlx.barrier_arrive(full[i % 2], 1)
+        with tlx.async_task(num_warps=4):
+            at = tl.arange(0, 1024)
+            x = tl.load(x_ptr + at)
+            for i in range(steps):  # reducing: loop
+                tlx.barrier_wait(full[i % 2], (i // 2) & 1)  # reducing: wait
+                x = x * 0.5 + tl.sum(x)  # reducing: sum
+                tlx.barrier_arrive(empty[i % 2], 1)  # reducing: arrive
+            tl.store(out_ptr + at, x)
+
+
 x = torch.ones(8192, device="cuda")
 out = torch.empty(8192 + 128, device="cuda")
 spilling[(1,)](x, out, 4, num_warps=4)
 never[(1,)](out)
 branches[(1,)](out, 2)
+reducing[(1,)](x, out, 32)

@@ -14,6 +14,8 @@ _MUCH = 0.05
 """Share of an iteration from which barriers in it are worth a word."""
 _MOSTLY = 0.5
 """Share of an iteration that a warp group waits for others: if it is more, it loses little by meeting."""
+_IDLE = 0.7
+"""Share of its time below which a tensor core has room for what the barriers hold up."""
 _ADVICE: tuple[tuple[frozenset[str], str], ...] = (
     (
         frozenset({"ttng.arrive_barrier"}),
@@ -45,11 +47,15 @@ class _Meetings:
 
 @rule("barriers-in-loop")
 def barriers_in_loop(account: Account) -> Iterator[Finding]:
-    """A warp group whose threads meet in its innermost loop, unasked, for much of an iteration."""
+    """A warp group whose threads meet in its innermost loop, unasked, for much of an iteration.
+
+    Not where the tensor core, or others, set the pace: then the warp group waits less for them instead.
+    """
     sync = account.launch.device.get("sync", {})
     base, per_warp = sync.get("block_barrier_base"), sync.get("block_barrier_per_warp")
     made = account.compiled
-    if made is None or base is None or per_warp is None:
+    busy = account.utilisation.tensor_core
+    if made is None or base is None or per_warp is None or (busy is not None and busy >= _IDLE):
         return
     alike: dict[_Meetings, list[SteadyState]] = {}
     for name, steady in account.steady.items():
