@@ -104,6 +104,40 @@ def test_jumps_through_a_table_but_not_within_assembly():
     ]
 
 
+MERGED = """
+.visible .entry kernel(
+)
+{
+	.loc	1 10 0
+	barrier.sync 	1;
+	.loc	1 20 0
+	bar.sync 	2, 128;
+	mov.u32 	%r1, 2;
+	bra.uni 	$L__BB0_3;
+$L__BB0_2:
+	barrier.sync 	1;
+	.loc	1 20 0
+	bar.sync 	3, 128;
+	mov.u32 	%r1, 3;
+$L__BB0_3:
+	.loc	1 21 0
+	bar.sync 	%r1, 128;
+	barrier.sync 	1;
+	bra.uni 	$L__BB0_2;
+}
+"""
+
+
+def test_what_two_tasks_share_is_a_piece_of_its_own():
+    """As where LLVM lets equal code of two tasks end in one, the number of their barrier in a register."""
+    found = [[each for each in piece["operations"] if each["number"] != 1] for piece in of_ptx(MERGED)]
+    assert [body for body in found if body] == [
+        [at("bar.sync", 20, number=2, threads=128)],
+        [at("bar.sync", 20, number=3, threads=128)],
+        [at("bar.sync", 21)],
+    ]
+
+
 def test_functions_that_are_not_inlined_have_no_lines_of_the_kernel():
     text = ".func helper()\n{\n\t.loc\t2 7 1\n\tbar.sync \t0;\n\tret;\n}\n" + PTX
     assert of_ptx(text)[0]["operations"] == [at("bar.sync", 0, number=0)]

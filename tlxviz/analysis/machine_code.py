@@ -146,7 +146,8 @@ def _owner(piece: Mapping[str, Any], agents: Sequence[Agent], lines: Sequence[se
         return candidates[0]
     shared = [len(lines[index].intersection(piece["lines"])) for index in candidates]
     best = max(shared)
-    return candidates[shared.index(best)] if best and shared.count(best) == 1 else None
+    # elsewhere there are single constants of a task, which the compiler has moved
+    return candidates[shared.index(best)] if 2 * best > len(piece["lines"]) and shared.count(best) == 1 else None
 
 
 def _meeting(agent: int | None, agents: Sequence[Agent]) -> int | None:

@@ -27,7 +27,7 @@ class GroupSpills:
     """Of warp groups whose code spills alike. Bytes a thread, each instruction counted once however often it runs."""
 
     agents: tuple[str, ...]
-    """Names; empty: where tasks begin and end, or not known whose."""
+    """Names; empty: code that several share, or where tasks begin and end."""
     stores: int
     loads: int
     stores_in_loops: int

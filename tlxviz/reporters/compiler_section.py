@@ -12,6 +12,7 @@ from tlxviz.analysis.compiled import Compiled
 from tlxviz.analysis.spilled import GroupSpills
 from tlxviz.reporters.layout import HEADING, SIDE, place, say, size, whole
 
+_NOBODY = "several, or where tasks begin and end"
 _MOST_LINES = 5
 """Lines of spills that are named."""
 
@@ -57,7 +58,7 @@ def _spilled(console: Console, groups: Sequence[GroupSpills] | None) -> None:
     if groups is None:
         say(console, "whose they are is not known: the trace has no machine code", indent=4, style=SIDE)
     for group in groups or ():
-        who = ", ".join(group.agents) or "where tasks begin and end"
+        who = ", ".join(group.agents) or _NOBODY
         repeated = f"{whole(group.stores_in_loops)} and {whole(group.loads_in_loops)} in loops"
         sums = f"{whole(group.stores)} bytes stored, {whole(group.loads)} loaded by instructions, {repeated}"
         say(console, Text.assemble((who, "bold"), f": {sums}"), indent=4)
@@ -87,7 +88,7 @@ def _added(console: Console, added: Sequence[AddedBarrier] | None) -> None:
             counts[each.line] = counts.get(each.line, 0) + each.count
         meet = f" of {threads} threads" if threads else ""
         where = f" in the {'innermost ' if found[0].innermost else ''}loop at line {loop}" if loop else ""
-        who = ", ".join(agents) or "where tasks begin and end"
+        who = ", ".join(agents) or _NOBODY
         head = f": {whole(sum(counts.values()))} {operation}{meet}{where}"
         say(console, Text.assemble((who, "bold"), head))
         lines = ", ".join(f"{line} ({count})" if count > 1 else str(line) for line, count in sorted(counts.items()))

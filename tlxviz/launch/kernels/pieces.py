@@ -1,9 +1,10 @@
 """The pieces into which a kernel's code falls where tasks begin and end, and the loops in them.
 
 Triton makes of all tasks one function. Their warps wait in a loop for work, and all warps of a CTA meet at barrier 1
-when tasks begin and when they end. Without these meetings control flow falls into pieces, none of which has code of two
-tasks. Which task a piece belongs to, the numbers of the barriers tell at which its own warps meet: 0 for the default
-task, and from 2 on for the others in their order.
+when tasks begin and when they end. A piece is what can be reached from the same of these meetings, or from the kernel's
+beginning, without another of them: the code of one task, or what the compiler made of equal code of several. Which task
+a piece belongs to, the numbers of the barriers tell at which its own warps meet: 0 for the default task, and from 2 on
+for the others in their order.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ _SWITCH = {"barrier.sync": "1", "bar.sync": "1", "BAR.SYNC.DEFER_BLOCKING": "0x1
 @dataclass(slots=True)
 class _Block:
     instructions: list[Instruction] = field(default_factory=list[Instruction])
+    begins: bool = False
+    """Whether the kernel begins here, or it follows a meeting of all warps."""
     targets: set[int] = field(default_factory=set[int])
     sources: set[int] = field(default_factory=set[int])
 
@@ -37,11 +40,16 @@ def pieces(listing: Listing) -> list[list[Placed]]:
     """The pieces of a kernel, each in the order of the listing."""
     blocks = _blocks(listing)
     found: list[list[Placed]] = []
-    for members in _connected(blocks):
-        around = _loops_around(blocks, members)
-        found.append(
-            [Placed(instruction, *around[member]) for member in members for instruction in blocks[member].instructions]
-        )
+    reached = _reached(blocks)
+    for connected in _connected(blocks):
+        around = _loops_around(blocks, connected)
+        groups: dict[frozenset[int], list[int]] = {}
+        for member in connected:
+            groups.setdefault(reached[member], []).append(member)
+        found += [
+            [Placed(each, *around[member]) for member in members for each in blocks[member].instructions]
+            for members in groups.values()
+        ]
     return [piece for piece in found if piece]
 
 
@@ -51,7 +59,7 @@ def _is_switch(instruction: Instruction) -> bool:
 
 def _blocks(listing: Listing) -> list[_Block]:
     """Basic blocks, which also end behind the meetings of all warps; from these no control flow goes on."""
-    blocks = [_Block()]
+    blocks = [_Block(begins=True)]
     labels: dict[str, int] = {}
     falls: set[int] = set()
     for each in listing:
@@ -65,7 +73,7 @@ def _blocks(listing: Listing) -> list[_Block]:
         if each.targets or not each.goes_on or _is_switch(each):
             if each.goes_on and not _is_switch(each):
                 falls.add(len(blocks) - 1)
-            blocks.append(_Block())
+            blocks.append(_Block(begins=_is_switch(each)))
     for index, block in enumerate(blocks):
         names = block.instructions[-1].targets if block.instructions else ()
         block.targets = {labels[name] for name in names if name in labels}
@@ -74,6 +82,19 @@ def _blocks(listing: Listing) -> list[_Block]:
         for target in block.targets:
             blocks[target].sources.add(index)
     return blocks
+
+
+def _reached(blocks: list[_Block]) -> list[frozenset[int]]:
+    """For each block the beginnings from which control flow reaches it."""
+    found: list[set[int]] = [set() for _ in blocks]
+    for first, block in enumerate(blocks):
+        waiting = [first] if block.begins else []
+        while waiting:
+            index = waiting.pop()
+            if first not in found[index]:
+                found[index].add(first)
+                waiting += blocks[index].targets
+    return [frozenset(each) for each in found]
 
 
 def _connected(blocks: list[_Block]) -> list[list[int]]:
