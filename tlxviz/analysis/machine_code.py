@@ -109,10 +109,10 @@ def instructions(metadata: Mapping[str, Any], stage: str, program: Program) -> l
         meeting = _meeting(owner, program.agents)
         for each in piece["operations"]:
             agent = owner
-            # The loop in which the others' warps wait for work hangs together with the kernel's beginning.
-            if owner == 0 and len(program.agents) > 1 and each["line"] not in lines[0]:
-                agent = None
             own = each["number"] == meeting and each["threads"] in (0, _threads(owner, program.agents))
+            # The loop in which the others' warps wait for work hangs together with the kernel's beginning.
+            if owner == 0 and len(program.agents) > 1 and not own and each["line"] not in lines[0]:
+                agent = None
             found.append(
                 Instructions(
                     agent=agent,

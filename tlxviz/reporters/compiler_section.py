@@ -13,6 +13,7 @@ from tlxviz.analysis.spilled import GroupSpills
 from tlxviz.reporters.layout import HEADING, SIDE, place, say, size, whole
 
 _NOBODY = "several, or where tasks begin and end"
+_UNKNOWN = "unknown"
 _MOST_LINES = 5
 """Lines of spills that are named."""
 
@@ -63,7 +64,8 @@ def _spilled(console: Console, groups: Sequence[GroupSpills] | None) -> None:
         sums = f"{whole(group.stores)} bytes stored, {whole(group.loads)} loaded by instructions, {repeated}"
         say(console, Text.assemble((who, "bold"), f": {sums}"), indent=4)
         places = [
-            f"line {each.line}: {whole(each.stores)} and {whole(each.loads)}{' in a loop' if each.in_loops else ''}"
+            f"line {each.line or _UNKNOWN}: {whole(each.stores)} and {whole(each.loads)}"
+            + (" in a loop" if each.in_loops else "")
             for each in group.lines[:_MOST_LINES]
         ]
         more = len(group.lines) - _MOST_LINES
@@ -77,19 +79,29 @@ def _spilled(console: Console, groups: Sequence[GroupSpills] | None) -> None:
 
 def _added(console: Console, added: Sequence[AddedBarrier] | None) -> None:
     """By warp groups, instruction and loop: how many at which lines."""
-    alike: dict[tuple[tuple[str, ...], str, int, int], list[AddedBarrier]] = {}
+    alike: dict[tuple[tuple[str, ...], str, int, str], list[AddedBarrier]] = {}
     for each in added or ():
-        alike.setdefault((each.agents, each.operation, each.threads, each.loop), []).append(each)
+        alike.setdefault((each.agents, each.operation, each.threads, _loop(each)), []).append(each)
     if alike:
         say(console, "Added after the TTGIR", style=HEADING)
-    for (agents, operation, threads, loop), found in alike.items():
+    for (agents, operation, threads, where), found in alike.items():
         counts: dict[int, int] = {}
         for each in found:
             counts[each.line] = counts.get(each.line, 0) + each.count
         meet = f" of {threads} threads" if threads else ""
-        where = f" in the {'innermost ' if found[0].innermost else ''}loop at line {loop}" if loop else ""
         who = ", ".join(agents) or _NOBODY
         head = f": {whole(sum(counts.values()))} {operation}{meet}{where}"
         say(console, Text.assemble((who, "bold"), head))
-        lines = ", ".join(f"{line} ({count})" if count > 1 else str(line) for line, count in sorted(counts.items()))
-        say(console, f"at line{'s' if len(counts) > 1 else ''} {lines}", indent=2, style=SIDE)
+        lines = [
+            f"{line or _UNKNOWN} ({count})" if count > 1 else f"{line or _UNKNOWN}"
+            for line, count in sorted(counts.items())
+        ]
+        say(console, f"at line{'s' if len(counts) > 1 else ''} {', '.join(lines)}", indent=2, style=SIDE)
+
+
+def _loop(added: AddedBarrier) -> str:
+    """Where in loops it is; empty outside of all."""
+    if not added.loops:
+        return ""
+    kind = "innermost loop" if added.innermost else "loop"
+    return f" in the {kind} at line {added.loop}" if added.loop else f" in a{'n' if added.innermost else ''} {kind}"

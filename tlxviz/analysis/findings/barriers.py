@@ -69,7 +69,7 @@ def barriers_in_loop(account: Account) -> Iterator[Finding]:
         if share < _MUCH:
             continue
         times = "once" if meetings.count == 1 else f"{meetings.count} times"
-        lines = f"line{'s' if len(meetings.lines) > 1 else ''} {', '.join(map(str, meetings.lines))}"
+        lines = f"line{'s' if len(meetings.lines) > 1 else ''} {', '.join(str(line or '?') for line in meetings.lines)}"
         yield Finding(
             "barriers-in-loop",
             Severity.HINT,
