@@ -280,6 +280,22 @@ def assemble(kernel: Any, ptx: str) -> None:
         backend.make_cubin(ptx, {}, kernel.metadata, target.arch)
 
 
+def disassembled(cubin: bytes) -> str:
+    """SASS with source lines, by the nvdisasm that Triton brings along; empty where there is none."""
+    import subprocess
+    import tempfile
+
+    from triton import knobs
+
+    with suppress(Exception), tempfile.TemporaryDirectory() as folder:
+        tool: Any = getattr(knobs.nvidia, "nvdisasm", None)
+        file = Path(folder) / "kernel.cubin"
+        file.write_bytes(cubin)
+        done = subprocess.run([tool.path, "-c", "-gi", str(file)], capture_output=True, timeout=60, check=False)
+        return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
+    return ""
+
+
 def kept_with(kernel: Any, suffix: str) -> str:
     """A text that `keep_with` put beside a compiled kernel; empty if there is none."""
     from triton.runtime.cache import get_cache_manager

@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.synthetic_traces import MEASURED, hung, launch, pipeline
 
-from tlxviz.analysis import attribution, compiled, path, rings, roofline, slack, steady
+from tlxviz.analysis import attribution, compiled, path, rings, roofline, slack, spilled, steady
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.summary import summarise
 from tlxviz.reporters.json import VERSION, JsonReporter
@@ -77,6 +77,10 @@ SECTIONS: dict[str, tuple[type, ...]] = {
         compiled.Bound,
         compiled.Next,
         compiled.CompilerNote,
+        compiled.GroupSpills,
+        spilled.LineSpills,
+        compiled.AddedBarrier,
+        compiled.RemovedBarrier,
     ),
 }
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from tlxviz.analysis.assembler import Report, Spills, read_report
-from tlxviz.analysis.compiler_notes import CompilerNote, compiler_notes
+from tlxviz.analysis.barriers import AddedBarrier, RemovedBarrier, added_barriers, removed_barriers
+from tlxviz.analysis.compiler_notes import CompilerNote, Spilling, compiler_notes
+from tlxviz.analysis.spilled import GroupSpills, spilled
 from tlxviz.devices.model import Limits
 from tlxviz.devices.occupancy import Bound, bounds, most_registers, most_shared
 from tlxviz.ir import load_program
@@ -90,6 +92,12 @@ class Compiled:
     memory: Memory
     occupancy: Occupancy
     notes: tuple[CompilerNote, ...]
+    spilled: tuple[GroupSpills, ...] | None
+    """Who spills, and where; None where that is not known."""
+    added: tuple[AddedBarrier, ...] | None
+    """What the compiler added after the TTGIR; None where that is not known."""
+    removed: tuple[RemovedBarrier, ...]
+    """Of the source's barrier operations."""
 
 
 def compiled(launch: LaunchTrace) -> Compiled | None:
@@ -113,6 +121,8 @@ def compiled(launch: LaunchTrace) -> Compiled | None:
     occupancy = _occupancy(limits, warps=warps, registers=at_launch or 0, shared=shared)
     switches = _switches(metadata, report)
     requested = sum(32 * agent.warps * (agent.registers or 0) for agent in launch.agents)
+    who = spilled(launch, program) if program is not None and spills is not None else None
+    gone = removed_barriers(launch, program) if program is not None else ()
     taken = next((bound.per_cta for bound in occupancy.bounds if bound.resource == "registers"), 0)
     return Compiled(
         groups=tuple(_groups(launch.agents, at_launch, warps, switches)),
@@ -127,7 +137,10 @@ def compiled(launch: LaunchTrace) -> Compiled | None:
         spills=spills,
         memory=Memory(shared, limits.shared_memory_per_block, report.barriers, limits.named_barriers),
         occupancy=occupancy,
-        notes=compiler_notes(launch, program, report, spills),
+        notes=compiler_notes(launch, program, report, Spilling(spills, who or ()), gone),
+        spilled=who,
+        added=added_barriers(launch, program) if program is not None else None,
+        removed=gone,
     )
 
 

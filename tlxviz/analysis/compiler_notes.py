@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tlxviz.analysis.additions import additions
 from tlxviz.analysis.assembler import Report, Spills
+from tlxviz.analysis.barriers import RemovedBarrier
+from tlxviz.analysis.spilled import GroupSpills
 from tlxviz.ir.location import Location
 from tlxviz.ir.program import Program
 from tlxviz.trace.model import AgentRow, LaunchTrace, SiteRow
@@ -21,7 +23,7 @@ class CompilerNote:
     id: str
     """`wgmma-serialized`, `setmaxnreg-ignored`, `ptxas` (other remarks), `registers-not-given`, `spills`,
     `async-mma-made-sync`, `mma-sync`, `mma-by-warps`, `mma-without-tensor-core`, `mma-wait-added`, `copy-wait-added`,
-    `store-wait-added`, `fence-added`, `barrier-added`."""
+    `store-wait-added`, `fence-added`, `barrier-added`, `barrier-removed`."""
     agents: tuple[str, ...]
     """Names of the warp groups that it is about, in the program's order; empty: nobody says which."""
     file: str
@@ -33,8 +35,18 @@ class CompilerNote:
     """What says so: a line of ptxas, an operation of the TTGIR with how often it is there, or figures."""
 
 
+class Spilling(NamedTuple):
+    spills: Spills | None
+    groups: tuple[GroupSpills, ...]
+    """Whose they are, as far as is known."""
+
+
 def compiler_notes(
-    launch: LaunchTrace, program: Program | None, report: Report, spills: Spills | None
+    launch: LaunchTrace,
+    program: Program | None,
+    report: Report,
+    spilling: Spilling,
+    removed: Iterable[RemovedBarrier] = (),
 ) -> tuple[CompilerNote, ...]:
     """All notes of a launch: those of the assembler first, then what the compiler added, in the order of the TTGIR.
 
@@ -44,7 +56,8 @@ def compiler_notes(
     return (
         *_of_assembler(launch, report),
         *_of_registers(launch),
-        *_of_spills(launch, spills),
+        *_of_spills(launch, spilling),
+        *_of_removed(removed),
         *(_added(launch, program) if program is not None else ()),
     )
 
@@ -74,14 +87,37 @@ def _of_registers(launch: LaunchTrace) -> Iterable[CompilerNote]:
         yield _at_requests(launch, "registers-not-given", text, f"registers a thread: {wanted}; no setmaxnreg in PTX")
 
 
-def _of_spills(launch: LaunchTrace, spills: Spills | None) -> Iterable[CompilerNote]:
+def _of_spills(launch: LaunchTrace, spilling: Spilling) -> Iterable[CompilerNote]:
+    spills, groups = spilling
     if spills is None:
         return
-    text = f"registers are spilled to {spills.frame:,} bytes of local memory a thread"
     evidence = f"frame of {spills.frame:,} bytes in the binary"
     if spills.stores is not None and spills.loads is not None:
         evidence = f"ptxas: {spills.stores:,} bytes of spill stores and {spills.loads:,} of loads in the code"
-    yield CompilerNote("spills", (), launch.source_file, launch.source_line, text, evidence)
+    known = [group for group in groups if group.agents]
+    for group in known:
+        line = group.lines[0].line or launch.source_line
+        yield CompilerNote("spills", group.agents, launch.source_file, line, _spilled(group), evidence)
+    if not known:
+        text = f"registers are spilled to {spills.frame:,} bytes of local memory a thread"
+        yield CompilerNote("spills", (), launch.source_file, launch.source_line, text, evidence)
+
+
+def _spilled(group: GroupSpills) -> str:
+    repeated = group.stores_in_loops + group.loads_in_loops
+    stores, loads = f"{group.stores:,} bytes", f"{group.loads:,}"
+    where = ", none of it in a loop"
+    if repeated:
+        where = f", {repeated:,} of these in loops"
+    return f"spills registers: instructions store {stores} a thread and load {loads}{where}"
+
+
+def _of_removed(removed: Iterable[RemovedBarrier]) -> Iterable[CompilerNote]:
+    for each in removed:
+        stage = "TTGIR" if each.missing == "ttgir" else "PTX"
+        text = "the compiler removed this: what it is in never runs, or it has no effect"
+        evidence = f"{each.operation} is in the source, and nothing of it in the {stage}"
+        yield CompilerNote("barrier-removed", each.agents, each.file, each.line, text, evidence)
 
 
 def _added(launch: LaunchTrace, program: Program) -> list[CompilerNote]:

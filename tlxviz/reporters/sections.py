@@ -12,6 +12,7 @@ from tlxviz.analysis.attribution import Cause, Item
 from tlxviz.analysis.dependencies import Activity
 from tlxviz.analysis.findings import Finding, Severity, findings
 from tlxviz.analysis.phases import Phase
+from tlxviz.reporters.compiler_section import write_compiled
 from tlxviz.reporters.layout import HEADING, SIDE, glyphs, percent, place, say, size, whole
 
 Section = Callable[[Console, Account], None]
@@ -275,35 +276,5 @@ def _compiler(console: Console, account: Account) -> None:
     made = account.compiled
     if made is None:
         say(console, "the trace does not say enough", indent=2)
-        return
-    for group in made.groups:
-        asked = "asks for none" if group.requested is None else f"asks for {group.requested}"
-        has = "not known" if group.registers is None else str(group.registers)
-        say(console, Text.assemble((group.name, "bold"), f": {group.warps} warps, registers {has} ({asked})"))
-    registers, memory = made.registers, made.memory
-    if registers.at_launch is not None:
-        unused = f", {whole(registers.unused)} of the SM's unused" if registers.unused is not None else ""
-        say(console, f"{registers.at_launch} registers a thread at launch{unused}", indent=2, style=SIDE)
-    if made.spills is not None:
-        say(console, f"{whole(made.spills.frame)} bytes of a thread's registers are in local memory", indent=2)
-    say(console, f"{size(memory.shared)} of shared memory out of {size(memory.limit)}", indent=2, style=SIDE)
-    fit = (
-        f"{made.occupancy.ctas_per_sm} CTA an SM"
-        if made.occupancy.ctas_per_sm == 1
-        else (f"{made.occupancy.ctas_per_sm} CTAs an SM")
-    )
-    say(console, f"{fit}, limited by {' and '.join(made.occupancy.limited_by)}", indent=2, style=SIDE)
-    for need in made.occupancy.needed_for_next:
-        if need.at_most:
-            say(
-                console,
-                f"one more needs {need.resource} down from {whole(need.now)} to {whole(need.at_most)}",
-                indent=4,
-                style=SIDE,
-            )
-    for note in made.notes:
-        head = Text.assemble(
-            (note.id, "bold"), "  ", (", ".join(note.agents), ""), "  ", (place(note.file, note.line), SIDE)
-        )
-        say(console, head)
-        say(console, f"{note.text}: {note.evidence}" if note.evidence else note.text, indent=2, style=SIDE)
+    else:
+        write_compiled(console, made)

@@ -1,8 +1,8 @@
 """Which values a run has to compute.
 
 With values on, what reaches memory, control flow or a barrier. With values off, only what feeds control flow,
-addresses, barriers and scalar memory traffic, and says where rows of narrow accesses begin, together with the shared
-and global memory that this is read from.
+addresses, barriers and scalar memory traffic, says where rows of narrow accesses begin and what asynchronous copies
+leave out, together with the shared and global memory that this is read from.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import Buffer, Program
-from tlxviz.ir.types import MemDescType, PointerType, TensorDescType, TensorType, element_of
+from tlxviz.ir.types import MemDescType, PointerType, ScalarType, TensorDescType, TensorType, element_of
 from tlxviz.sim.sectors import narrow
 
 _CONTROL = frozenset({"scf.if", "scf.for", "scf.while", "scf.condition", "cf.cond_br", "cf.br"})
@@ -36,6 +36,20 @@ _READ = {
     "ttng.warp_group_dot": ("a", "b"),
 }
 """Operations whose results depend on shared memory, with the operands that are views of it."""
+_NUMBERS = frozenset(
+    {
+        "tt.splat",
+        "tt.broadcast",
+        "tt.expand_dims",
+        "tt.reshape",
+        "tt.trans",
+        "tt.make_range",
+        "tt.get_program_id",
+        "tt.get_num_programs",
+        "ttg.convert_layout",
+    }
+)
+"""Beside arithmetic, what masks are made of that depend on no memory."""
 _PURE = ("arith.", "math.")
 _PURE_OPERATIONS = frozenset(
     {
@@ -139,6 +153,8 @@ class Liveness:
             return
         if narrow(op) is not None:
             self._need(op.groups["ptr"])
+        if self.leaves_out(op):
+            self._need(op.groups["mask"])
         if op.name.startswith(_PURE) or op.name in _PURE_OPERATIONS or _passes_through(op):
             return
         data = _TENSOR_DATA.get(op.name, ())
@@ -219,6 +235,29 @@ class Liveness:
                 found.add(value if op is None else None)
             work += origins
         return found
+
+    def leaves_out(self, op: Operation) -> bool:
+        """Whether an asynchronous copy has a mask that says how much of it moves: one that depends on no memory."""
+        mask = op.operand("mask")
+        if op.name != "ttg.async_copy_global_to_local" or mask is None:
+            return False
+        seen: set[Value] = set()
+        work = [mask]
+        while work:
+            value = work.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            element = element_of(value.type)
+            if not isinstance(element, ScalarType) or element.is_float:
+                return False
+            work += self._sources.get(value, ())
+            made_by = self._definition.get(value)
+            if made_by is not None and made_by.name not in _CONTROL:
+                work += made_by.operands
+                if not made_by.name.startswith("arith.") and made_by.name not in _NUMBERS:
+                    return False
+        return True
 
     def stores(self, op: Operation, values: bool) -> bool:
         """Whether a `tt.store` has to write.

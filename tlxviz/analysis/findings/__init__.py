@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tlxviz.analysis.account import Account
-from tlxviz.analysis.findings import balance, compiler, copies, grid, iterations, overhead, products
+from tlxviz.analysis.findings import balance, barriers, compiler, copies, grid, iterations, overhead, products
 from tlxviz.analysis.findings.finding import RULES, Finding, Severity
 
 __all__ = ["RULES", "Finding", "Severity", "findings"]
-_MODULES = (balance, compiler, copies, grid, iterations, overhead, products)
+_MODULES = (balance, barriers, compiler, copies, grid, iterations, overhead, products)
 """Importing them fills the registry."""
 _ORDER = list(Severity)
 

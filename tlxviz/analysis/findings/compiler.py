@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tlxviz.analysis.account import Account
+from tlxviz.analysis.compiled import Compiled
 from tlxviz.analysis.findings.finding import Finding, Severity, rule
 
 _ALL = 1.0
@@ -36,6 +37,10 @@ _ADVICE: dict[str, tuple[Severity, str]] = {
         "types and shapes that wgmma takes: 64 rows a warp group, operands in shared memory",
     ),
     "mma-without-tensor-core": (Severity.HINT, "operands of 16 or 8 bits, or TF32, go to the tensor core"),
+    "barrier-removed": (
+        Severity.NOTE,
+        "nothing, if it is meant for other meta-parameters; else see why its condition never holds",
+    ),
     "ptxas": (Severity.NOTE, "nothing, where registers and occupancy are as they should be (`--section compiler`)"),
 }
 
@@ -49,6 +54,8 @@ def compiler(account: Account) -> Iterator[Finding]:
         if known is None:
             continue  # waits and fences that every kernel of its kind has
         severity, advice = known
+        if note.id == "spills" and not _in_loops(made, note.agents):
+            severity = Severity.HINT
         yield Finding(
             note.id,
             severity,
@@ -59,3 +66,9 @@ def compiler(account: Account) -> Iterator[Finding]:
             note.file,
             note.line,
         )
+
+
+def _in_loops(made: Compiled | None, agents: tuple[str, ...]) -> bool:
+    """Whether these warp groups spill in loops; also where nobody knows."""
+    groups = [] if made is None else [group for group in made.spilled or () if group.agents == agents]
+    return not groups or any(group.stores_in_loops + group.loads_in_loops for group in groups)

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from tlxviz import _triton
+from tlxviz.launch.kernels.code import of_ptx, of_sass
+from tlxviz.launch.kernels.cubin import frame_of
 
 _KEPT = "ptxas"
 """Suffix of the file in Triton's cache."""
@@ -29,6 +31,8 @@ class Assembler:
     def __init__(self) -> None:
         self._heard: dict[bytes, str] = {}
         """Digest of the PTX to the report."""
+        self._code: dict[bytes, dict[str, Any]] = {}
+        """Digest of the PTX to what its instructions and those of the binary say."""
 
     @contextmanager
     def listening(self) -> Generator[None]:
@@ -38,15 +42,30 @@ class Assembler:
 
     def facts(self, kernel: Any) -> dict[str, Any]:
         """For a trace's metadata, as far as it is known: `ptxas`, the report's lines; `setmaxnreg`, the numbers of
-        registers that the kernel's instructions of that name ask for, in order."""
+        registers that the kernel's instructions of that name ask for, in order; `code`, where warps synchronize, and
+        where registers are spilled."""
         ptx = kernel.asm.get("ptx")
         if not isinstance(ptx, str):
             return {}
         facts: dict[str, Any] = {"setmaxnreg": [int(count) for count in _SET_REGISTERS.findall(ptx)]}
+        facts["code"] = self._code_of(kernel, ptx)
         report = self._report(kernel, ptx)
         if report:
             facts["ptxas"] = lines_of(report)
         return facts
+
+    def _code_of(self, kernel: Any, ptx: str) -> dict[str, Any]:
+        digest = _digest(ptx)
+        if digest not in self._code:
+            code: dict[str, Any] = {"ptx": of_ptx(ptx)}
+            binary, name = kernel.asm.get("cubin"), kernel.metadata.name
+            # It takes half a second, and what is not spilled is nowhere.
+            if isinstance(binary, bytes) and frame_of(binary, name):
+                listing = _triton.disassembled(binary)
+                if listing:
+                    code["sass"] = of_sass(listing, name)
+            self._code[digest] = code
+        return self._code[digest]
 
     def _note(self, ptx: str, report: str) -> None:
         self._heard[_digest(ptx)] = report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
@@ -10,6 +11,7 @@ from tlxviz.launch.kernels.assembler import Assembler
 from tlxviz.launch.kernels.cubin import frame_of, registers_of
 from tlxviz.launch.kernels.locations import rebased
 from tlxviz.launch.kernels.parameters import bind
+from tlxviz.launch.kernels.written import written
 from tlxviz.launch.model import Launch
 
 
@@ -36,8 +38,9 @@ class Describer:
         """
         source = _triton.source_of(function)
         _, ttgir = self._ttgir.get(id(kernel.src), (None, ""))
+        helpers = _triton.files_of_helpers(function)
         if not ttgir:
-            ttgir = rebased(kernel.asm["ttgir"], source.file, _triton.files_of_helpers(function))
+            ttgir = rebased(kernel.asm["ttgir"], source.file, helpers)
             self._ttgir[id(kernel.src)] = kernel.src, ttgir
         return Launch(
             kernel=function.__name__,
@@ -51,8 +54,16 @@ class Describer:
             source_line=source.line,
             compile_seconds=seconds,
             versions=dict(self._versions),
-            assembled=partial(self.assembler.facts, kernel),
+            assembled=partial(self._facts, kernel, source.file, helpers),
         )
+
+    def _facts(self, kernel: Any, file: str, helpers: Collection[str]) -> dict[str, Any]:
+        """More of the metadata, of the stages before and after the TTGIR."""
+        facts = self.assembler.facts(kernel)
+        first = kernel.asm.get("source")
+        if isinstance(first, str):
+            facts["written"] = written(rebased(first, file, helpers))
+        return facts
 
 
 def padded(grid: Any) -> tuple[int, int, int]:

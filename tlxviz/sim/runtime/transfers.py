@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from tlxviz.sim.descriptors import TileDescriptor
 from tlxviz.sim.dtypes import cast
 from tlxviz.sim.engine import Barrier, Cta
 from tlxviz.sim.memory import copy_tile, tile_view
+from tlxviz.sim.parts import MaskPart
 from tlxviz.sim.shared import SharedView
 
 
@@ -78,6 +80,19 @@ def arrive_later(cycle: int, arrival: tuple[Barrier, int, int, int]) -> None:
     barrier.pending -= threads
     if barrier.pending <= 0:
         barrier.settle(cycle, cause)
+
+
+def moved_bytes(size: int, mask: Sequence[MaskPart] | torch.Tensor | None, shape: Sequence[int]) -> int:
+    """What a copy of `size` bytes reads of memory under a mask."""
+    if mask is None:
+        return size
+    if isinstance(mask, torch.Tensor):
+        return size * int(mask.expand(list(shape)).sum()) // math.prod(shape)
+    for part, extent in zip(mask, shape, strict=True):
+        if part is not None:
+            kept = max(0, part[1] - part[0]) if isinstance(part, tuple) else int(part.sum())
+            size = size * kept // extent
+    return size
 
 
 def land_copy(cycle: int, copied: tuple[Any, ...]) -> None:

@@ -34,7 +34,13 @@ def async_copy(e: Emitter, op: Operation) -> None:
     e.order()
     view = e.scalar(target)
     rate = "own_load" if op in own_loads(e.unit.program) else "load"
-    ready = e.let(f"sm.load(t, int({size} * reach.{rate}), reach.copy_latency, {size})", "r")
+    if e.unit.liveness.leaves_out(op):
+        # what is left out is not read: zeros need nothing of memory
+        moved = e.let(f"moved_bytes({size}, {mask_code(e, op.operand('mask'))}, {e.shape(op.groups['mask'][0])})", "m")
+        loaded = f"sm.load(t, int({moved} * reach.{rate}), reach.copy_latency, {moved})"
+        ready = e.let(f"{loaded} if {moved} else t", "r")
+    else:
+        ready = e.let(f"sm.load(t, int({size} * reach.{rate}), reach.copy_latency, {size})", "r")
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
     e.line(f"if me.group[0] < {ready}: me.group = ({ready}, {row})")
