@@ -17,6 +17,7 @@ _MOST_STEPS = 100_000
 _MOST_STILL = 64
 """Events after which a chain that stays in one cycle goes on along the track: with clocks that differ, two warp groups
 can seem to release each other."""
+_ARITHMETIC = np.int8(Activity.ARITHMETIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,39 +105,42 @@ def blame(made: Dependencies, rows: Int64) -> Blame:
     Cycles of one event add up to its duration, but for what lies before a copy or MMA that nobody is known to have
     issued. Where a chain leads to a warp group that began later than the event, the time before counts as arithmetic.
     """
-    pieces: list[tuple[Int64, Int64, NDArray[np.int8], Int64, Int64]] = []
-    place = np.flatnonzero(made.end[rows] > made.begin[rows])
-    floor = made.begin[rows]
-    row, now = rows[place], made.end[rows[place]]
-    still = np.zeros(len(place), np.int64)
+    pieces = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8), *[np.empty(0, np.int64)] * 2)]
 
-    def add(which: NDArray[np.bool_], activity: NDArray[np.int8] | int, since: Int64, until: Int64) -> None:
-        low = np.maximum(since, floor[place])
-        keep = which & (until > low)
-        if keep.any():
-            kind = np.broadcast_to(np.asarray(activity, np.int8), keep.shape)[keep]
-            pieces.append((place[keep], row[keep], kind, low[keep], until[keep]))
+    def add(which: Int64, of: Int64, kind: NDArray[np.int8], low: Int64, high: Int64) -> None:
+        keep = np.flatnonzero(high > low)
+        pieces.append((which[keep], of[keep], kind[keep], low[keep], high[keep]))
 
+    # what an event did by itself, from `since` on; unless it has a cause, that is all of it
+    floor, now, row = made.begin[rows], made.end[rows], rows
+    cause, since = made.cause[rows], made.since[rows]
+    place = np.arange(len(rows))
+    add(place, row, made.activity[rows], np.maximum(since, floor), now)
+    then = np.minimum(since, made.end[cause])
+    left = np.flatnonzero((cause >= 0) & (then > floor))
+    still = (then[left] == now[left]).astype(np.int64)
+    place, row, now, floor = left, cause[left], then[left], floor[left]
     for _ in range(_MOST_STEPS):
         if not len(place):
             break
         cause, since = made.cause[row], made.since[row]
         jumps = (cause >= 0) & (since <= now) & (still < _MOST_STILL)
         start = np.where(jumps, since, np.minimum(now, made.begin[row]))
-        add(np.ones(len(row), bool), made.activity[row], start, now)
-        before = made.before[row]
-        known = before >= 0
-        ended = np.minimum(np.where(known, made.end[before], floor[place]), start)
-        group = made.on_group[row]
-        walks = ~jumps & (group | known)
-        add(walks, np.where(group, np.int8(Activity.ARITHMETIC), made.activity[row]), ended, start)
-        following = np.where(jumps, cause, before)
-        then = np.where(jumps, np.minimum(since, made.end[cause]), np.where(walks, ended, start))
-        still = np.where(then == now, still + 1, 0)
-        alive = (following >= 0) & (then > floor[place])
-        place, row, now, still = place[alive], following[alive], then[alive], still[alive]
-    columns = (
-        [np.concatenate(column) for column in zip(*pieces, strict=True)] if pieces else [np.empty(0, np.int64)] * 5
-    )
-    at, of, kind, low, high = columns
-    return Blame(at, of, made.track[of], kind.astype(np.int8), low, high - low)
+        activity = made.activity[row]
+        add(place, row, activity, np.maximum(start, floor), now)
+        following, then = cause, np.minimum(since, made.end[cause])
+        walks = np.flatnonzero(~jumps)
+        if len(walks):
+            of, base, until = row[walks], floor[walks], start[walks]
+            before, group = made.before[of], made.on_group[of]
+            known = before >= 0
+            ended = np.minimum(np.where(known, made.end[before], base), until)
+            # an engine goes on from what issued its work, if anybody is known to have
+            ended = np.where(group | known, ended, until)
+            add(place[walks], of, np.where(group, _ARITHMETIC, activity[walks]), np.maximum(ended, base), until)
+            following[walks], then[walks] = before, ended
+        still = (still + 1) * (then == now)
+        alive = np.flatnonzero((following >= 0) & (then > floor))
+        place, row, now, still, floor = place[alive], following[alive], then[alive], still[alive], floor[alive]
+    at, of, kind, low, high = (np.concatenate(column) for column in zip(*pieces, strict=True))
+    return Blame(at, of, made.track[of], kind, low, high - low)

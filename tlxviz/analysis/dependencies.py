@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlxviz.analysis.occupation import Occupation
+from tlxviz.analysis.parts import Part, Parts
 from tlxviz.trace.model import LaunchTrace, TrackKind
-from tlxviz.trace.vocabulary import Work, work_of_events
+from tlxviz.trace.vocabulary import Work, meaning
 
 Int64 = NDArray[np.int64]
 
@@ -61,6 +62,9 @@ class Activity(IntEnum):
     """A wait of which nobody recorded what ended it."""
 
 
+_ENGINES = {TrackKind.TMA: Activity.COPY_LATENCY, TrackKind.TENSOR_CORE: Activity.PRODUCT}
+
+
 @dataclass(frozen=True, slots=True)
 class Dependencies:
     """One entry per event of the launch; rows are those of the event table, -1 for none."""
@@ -86,73 +90,135 @@ class Dependencies:
     upper: Int64
     """Cycle at which each track ends."""
 
+    def renumbered(self, places: Int64, numbers: Int64, track_numbers: Int64, occupied: Occupation) -> Dependencies:
+        """The same by other rows and tracks.
+
+        Args:
+            places: Of each new row, where the event stood.
+            numbers: Of each row so far, the new one.
+            track_numbers: Of each track so far, the new number.
+            occupied: The life of the tracks, by their new numbers.
+        """
+        number = np.append(numbers, -1)
+        return Dependencies(
+            self.begin[places],
+            self.end[places],
+            track_numbers[self.track[places]],
+            self.on_group[places],
+            self.work[places],
+            self.activity[places],
+            self.since[places],
+            number[self.cause[places]],
+            number[self.before[places]],
+            occupied.lower,
+            occupied.upper,
+        )
+
 
 def dependencies(launch: LaunchTrace, occupied: Occupation) -> Dependencies:
-    """What each event of a launch waited for.
+    """What each event of a launch waited for, by rows of its table.
 
     Times of warp groups' events are those of `occupied`, within their tracks.
     """
-    events = launch.events
-    begin, end = events["begin"].astype(np.int64), events["end"].astype(np.int64)
-    track, by = events["track"].astype(np.int64), events["released_by"].astype(np.int64)
-    kinds = np.array([list(TrackKind).index(each.kind) for each in launch.tracks] or [0], np.int64)[track]
-    on_group = kinds == list(TrackKind).index(TrackKind.WARP_GROUP)
-    work = work_of_events(launch)
-    within = on_group[occupied.row]
-    rows = occupied.row[within]
-    begin[rows] = occupied.begin[within]
-    end[rows] = begin[rows] + occupied.cycles[within]
+    part = Parts(launch, one=True)[0]
+    made = linked(part)
+    return made.renumbered(np.argsort(part.rows), part.rows, part.tracks, occupied)
+
+
+def linked(part: Part) -> Dependencies:
+    """What each event of a part waited for, by its place in the part."""
+    launch, occupied, groups = part.launch, part.occupied, part.on[TrackKind.WARP_GROUP]
+    events, size = launch.events, len(occupied.row)
+    begin, end = events["begin"], events["end"]
+    # slices of copies
+    begin[groups] = occupied.begin[groups]
+    end[groups] = begin[groups] + occupied.cycles[groups]
+    on_group = np.zeros(size, bool)
+    on_group[groups] = True
+    before = np.full(size, -1, np.int64)
+    before[groups] = np.arange(-1, groups.stop - 1)
+    before[groups][np.flatnonzero(np.diff(occupied.track[groups], prepend=-1))] = -1
+    site = events["site"]
+    kind = _KindsOfEvents(launch)
+    at = kind.of(occupied.track, site)
     made = Dependencies(
         begin,
         end,
-        track,
+        occupied.track,
         on_group,
-        work,
-        np.full(len(begin), Activity.ISSUE, np.int8),
+        kind.work[at],
+        kind.activity[at],
         begin.copy(),
-        np.full(len(begin), -1, np.int64),
-        np.full(len(begin), -1, np.int64),
+        np.full(size, -1, np.int64),
+        before,
         occupied.lower,
         occupied.upper,
     )
-    _along_tracks(made, occupied)
-    _waits(made, by, launch)
-    _meetings(made, launch)
-    sms = np.array([each.sm for each in launch.tracks] or [0], np.int64)[track]
-    for kind, join in ((TrackKind.TMA, _copies), (TrackKind.TENSOR_CORE, _products)):
-        rows = np.flatnonzero(kinds == list(TrackKind).index(kind))
-        if len(rows):
-            join(made, rows, sms, by, launch)
+    by = events["released_by"]
+    _waits(made, np.flatnonzero(made.work[groups] == Work.WAIT), by)
+    _meetings(made, part, site)
+    sms = np.array([each.sm for each in launch.tracks] or [0], np.int64)
+    for track_kind, join in ((TrackKind.TMA, _copies), (TrackKind.TENSOR_CORE, _products)):
+        there = part.on[track_kind]
+        if there.stop > there.start:
+            join(made, part, there, sms, by, site)
     return made
 
 
-def _along_tracks(made: Dependencies, occupied: Occupation) -> None:
-    rows = occupied.row
-    same = (np.diff(occupied.track) == 0) & made.on_group[rows[1:]]
-    made.before[rows[1:][same]] = rows[:-1][same]
+class _KindsOfEvents:
+    """What is known of an event by its track and site: tables with an entry for each combination."""
+
+    def __init__(self, launch: LaunchTrace) -> None:
+        kinds = [*(each.kind for each in launch.sites), ""]
+        self._columns = len(kinds)
+        works = {
+            (kind, track): known.work if (known := meaning(kind, track)) is not None else Work.BUSY
+            for kind in set(kinds)
+            for track in TrackKind
+        }
+        rows = {track: np.array([works[kind, track] for kind in kinds], np.int8) for track in TrackKind}
+        copied = np.array([kind == "async_copy_wait" for kind in kinds])
+        activities = {track: np.full(len(kinds), _ENGINES.get(track, Activity.ISSUE), np.int8) for track in rows}
+        waits = rows[TrackKind.WARP_GROUP] == Work.WAIT
+        activities[TrackKind.WARP_GROUP][waits] = np.where(copied, Activity.COPY_LATENCY, Activity.HAND_OFF)[waits]
+        self.work = self._table(launch, rows)
+        self.activity = self._table(launch, activities)
+
+    def _table(self, launch: LaunchTrace, rows: dict[TrackKind, NDArray[np.int8]]) -> NDArray[np.int8]:
+        # the first column is that of site -1
+        return np.concatenate([np.roll(rows[each.kind], 1) for each in launch.tracks] or [np.zeros(0, np.int8)])
+
+    def of(self, track: Int64, site: Int64) -> Int64:
+        """Where each event is found in the tables."""
+        found = track * self._columns
+        found += site
+        found += 1
+        return found
 
 
-def _waits(made: Dependencies, by: Int64, launch: LaunchTrace) -> None:
-    waits = (made.work == Work.WAIT) & made.on_group
-    made.activity[waits] = Activity.HAND_OFF
-    site = launch.events["site"]
-    made.activity[waits & _of_kind(launch, "async_copy_wait")[site]] = Activity.COPY_LATENCY
+def _waits(made: Dependencies, rows: Int64, released_by: Int64) -> None:
+    begin, end, by = made.begin[rows], made.end[rows], released_by[rows]
     released = np.where(by >= 0, made.end[by], -1)
-    credible = (by >= 0) & ((released <= made.end + _CLOCK_CYCLES) | (made.begin[by] <= made.end))
-    held = np.flatnonzero(waits & credible & (released > made.begin))
-    made.since[held], made.cause[held] = np.minimum(released[held], made.end[held]), by[held]
-    unknown = waits & ~credible & (made.activity == Activity.HAND_OFF)
-    made.activity[unknown & (made.end - made.begin > _UNKNOWN_CYCLES)] = Activity.UNKNOWN
+    credible = (by >= 0) & ((released <= end + _CLOCK_CYCLES) | (made.begin[by] <= end))
+    held = np.flatnonzero(credible & (released > begin))
+    made.since[rows[held]] = np.minimum(released, end)[held]
+    made.cause[rows[held]] = by[held]
+    unknown = rows[np.flatnonzero(~credible & (end - begin > _UNKNOWN_CYCLES))]
+    made.activity[unknown[made.activity[unknown] == Activity.HAND_OFF]] = Activity.UNKNOWN
 
 
-def _meetings(made: Dependencies, launch: LaunchTrace) -> None:
+def _meetings(made: Dependencies, part: Part, site: Int64) -> None:
     """Named barriers that the last wait completes, which no arrival does: the others wait for it to begin."""
-    rows = np.flatnonzero(made.on_group & _of_kind(launch, "named_wait")[launch.events["site"]])
+    launch = part.launch
+    if not any(each.kind == "named_wait" for each in launch.sites):
+        return
+    rows = np.flatnonzero(_of_kind(launch, "named_wait")[site[part.on[TrackKind.WARP_GROUP]]])
     if not len(rows):
         return
     cta = np.array([each.cta for each in launch.tracks], np.int64)[made.track[rows]]
     slot, phase = (launch.events[name][rows].astype(np.int64) for name in ("slot", "phase"))
-    order = np.lexsort((made.begin[rows], phase, slot, cta))
+    # rows of a trace stand by end, and so do equals here
+    order = np.lexsort((part.rows[rows], made.begin[rows], phase, slot, cta))
     rows, key = rows[order], np.stack((cta, slot, phase))[:, order]
     last = np.flatnonzero(np.concatenate(((np.diff(key) != 0).any(axis=0), [True])))
     latest = rows[last[np.searchsorted(last, np.arange(len(rows)))]]
@@ -178,74 +244,73 @@ def shortest_of_line(launch: LaunchTrace, made: Dependencies, rows: Int64) -> In
     return shortest[line]
 
 
-def in_line(made: Dependencies, rows: Int64, line: Int64) -> tuple[Int64, Int64, NDArray[np.bool_]]:
+def in_line(made: Dependencies, rows: Int64, line: Int64, rank: Int64) -> tuple[Int64, Int64, NDArray[np.bool_]]:
     """Events of engines by line and begin, the event before each in its line, and whether there is one.
 
-    Rows of a trace stand by end, and so do equals here.
+    Args:
+        rank: What decides among events that begin together: rows of a trace, which stand by end.
     """
-    order = np.lexsort((made.begin[rows], line))
+    order = np.lexsort((rank, made.begin[rows], line))
     rows = rows[order]
     previous = np.concatenate(([-1], rows[:-1]))
     return rows, previous, np.concatenate(([False], np.diff(line[order]) == 0))
 
 
-def _copies(made: Dependencies, rows: Int64, sms: Int64, by: Int64, launch: LaunchTrace) -> None:
+def _copies(made: Dependencies, part: Part, there: slice, sms: Int64, by: Int64, site: Int64) -> None:
     # loads and stores have ways of their own
-    stores = _of_kind(launch, *_STORES)[launch.events["site"][rows]]
-    rows, previous, there = in_line(made, rows, sms[rows] * 2 + stores)
+    line = sms[made.track[there]] * 2 + _of_kind(part.launch, *_STORES)[site[there]]
+    rows, previous, known = in_line(made, np.arange(there.start, there.stop), line, part.rows[there])
     begin, end, issuer = made.begin[rows], made.end[rows], by[rows]
-    made.activity[rows] = Activity.COPY_LATENCY
     made.before[rows] = issuer
-    site = launch.events["site"][rows].astype(np.int64)
-    shortest = np.full(len(launch.sites) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(shortest, site, end - begin)
     issued = np.where(issuer >= 0, made.end[issuer], begin)
-    late = (begin - issued > _LATE_CYCLES) | (end - begin > _LONGER * shortest[site])
+    late = (begin - issued > _LATE_CYCLES) | (end - begin > _LONGER * part.sites.shortest_copy[site[rows]])
     ended = made.end[previous]
-    queued = late & there & (ended < end) & (ended > issued)
-    made.activity[rows[queued]] = Activity.COPY_BANDWIDTH
-    made.since[rows[queued]] = ended[queued]
-    made.cause[rows[queued]] = previous[queued]
+    queued = late & known & (ended < end) & (ended > issued)
+    behind = rows[queued]
+    made.activity[behind], made.since[behind] = Activity.COPY_BANDWIDTH, ended[queued]
+    made.cause[behind] = previous[queued]
 
 
-def _products(made: Dependencies, rows: Int64, sms: Int64, by: Int64, launch: LaunchTrace) -> None:
-    rows, previous, there = in_line(made, rows, sms[rows])
+def _products(made: Dependencies, part: Part, there: slice, sms: Int64, by: Int64, site: Int64) -> None:
+    line = sms[made.track[there]]
+    rows, previous, known = in_line(made, np.arange(there.start, there.stop), line, part.rows[there])
     begin, end, issuer = made.begin[rows], made.end[rows], by[rows]
-    made.activity[rows] = Activity.PRODUCT
     made.before[rows] = issuer
     # the tensor core was still busy when the product was handed to it; where it began is no sign of it: measured ones
     # begin when they have been issued, and arithmetic of other warps delays simulated ones
     asked = np.where(issuer >= 0, made.begin[issuer], begin)
     ended = made.end[previous]
-    queued = there & (ended > asked) & (ended < end)
+    queued = known & (ended > asked) & (ended < end)
     made.since[rows[queued]] = ended[queued]
     made.cause[rows[queued]] = previous[queued]
-    _full_queue(made, rows, sms[rows], launch)
-    at_once = np.array([*(each.text == _SYNCHRONOUS for each in launch.sites), False])[launch.events["site"][rows]]
-    waited_for = at_once & (issuer >= 0) & (end > begin) & (end <= made.end[issuer]) & (begin >= made.begin[issuer])
-    made.since[issuer[waited_for]] = end[waited_for]
-    made.cause[issuer[waited_for]] = rows[waited_for]
+    _full_queue(made, part, rows, sms, site)
+    at_once = np.array([*(each.text == _SYNCHRONOUS for each in part.launch.sites), False])
+    if at_once.any():
+        waited_for = at_once[site[rows]] & (issuer >= 0) & (end > begin)
+        waited_for &= (end <= made.end[issuer]) & (begin >= made.begin[issuer])
+        made.since[issuer[waited_for]] = end[waited_for]
+        made.cause[issuer[waited_for]] = rows[waited_for]
 
 
-def _full_queue(made: Dependencies, rows: Int64, sms: Int64, launch: LaunchTrace) -> None:
+def _full_queue(made: Dependencies, part: Part, rows: Int64, sm_of_track: Int64, site: Int64) -> None:
     """Issues of MMAs that waited for room: the last MMA that ended on the SM by then made it."""
-    site = launch.events["site"]
-    issues = np.flatnonzero(made.on_group & _of_kind(launch, "mma")[site])
-    if not len(issues):
+    of_groups = site[part.on[TrackKind.WARP_GROUP]]
+    issues = np.flatnonzero(_of_kind(part.launch, "mma")[of_groups])
+    begin, end = made.begin[issues], made.end[issues]
+    held = np.flatnonzero(end - begin > part.sites.shortest_issue[of_groups[issues]] + _QUEUE_CYCLES)
+    if not len(held):
         return
-    issues = issues[made.end[issues] - made.begin[issues] > shortest_of_line(launch, made, issues) + _QUEUE_CYCLES]
-    if not len(issues):
-        return
-    sm_of_track = np.array([each.sm for each in launch.tracks], np.int64)
+    issues, begin, end = issues[held], begin[held], end[held]
     # one ascending sequence for all SMs, in which the last end before each issue's is searched
     span = int(made.end.max()) + _ROOM_CYCLES + 1
-    order = np.argsort(sms * span + made.end[rows], kind="stable")
-    ends = (sms * span + made.end[rows])[order]
+    ends = sm_of_track[made.track[rows]] * span + made.end[rows]
+    order = np.argsort(ends, kind="stable")
+    ends = ends[order]
     sm = sm_of_track[made.track[issues]]
     # how long a measured product ran is the model's word
-    place = np.searchsorted(ends, sm * span + made.end[issues] + _ROOM_CYCLES, side="right") - 1
+    place = np.searchsorted(ends, sm * span + end + _ROOM_CYCLES, side="right") - 1
     found = rows[order[np.maximum(place, 0)]]
     room = made.end[found]
-    held = (place >= 0) & (ends[place] // span == sm) & (room > made.begin[issues]) & (made.begin[found] < room)
-    made.since[issues[held]] = np.minimum(room, made.end[issues])[held]
-    made.cause[issues[held]] = found[held]
+    made_room = (place >= 0) & (ends[place] // span == sm) & (room > begin) & (made.begin[found] < room)
+    made.since[issues[made_room]] = np.minimum(room, end)[made_room]
+    made.cause[issues[made_room]] = found[made_room]

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tlxviz.devices.model import Device
 from tlxviz.ir import TtgirError, load_program
@@ -27,10 +28,13 @@ class Products:
     """Dense peak of one SM for them; where types have different peaks, for the mix that the traced CTAs executed."""
 
 
-def products(launch: LaunchTrace, device: Device) -> Products | None:
+def products(launch: LaunchTrace, device: Device, executed: NDArray[np.int64] | None = None) -> Products | None:
     """The MMAs of the launch's kernel, from its TTGIR.
 
     None if it has none, if an operand has a type that the device has no rate for, or if its TTGIR cannot be read.
+
+    Args:
+        executed: How often warp groups came to each site; None to have it counted.
     """
     try:
         program = load_program(launch.ttgir, f"<TTGIR of {launch.kernel}>")
@@ -41,7 +45,8 @@ def products(launch: LaunchTrace, device: Device) -> Products | None:
     chosen = on_cores or sites
     if not chosen:
         return None
-    executed = _executions(launch, len(program.sites))
+    if executed is None or len(executed) < len(program.sites):
+        executed = _executions(launch, len(program.sites))
     if not any(executed[site.index] for site in chosen):
         executed = np.ones(len(program.sites), np.int64)  # nothing was recorded of them: each counts once
     types: dict[str, None] = {}
@@ -58,7 +63,7 @@ def products(launch: LaunchTrace, device: Device) -> Products | None:
     return Products(tuple(types), bool(on_cores), work / cycles)
 
 
-def _executions(launch: LaunchTrace, sites: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _executions(launch: LaunchTrace, sites: int) -> NDArray[np.int64]:
     """How often the warp groups that were traced came to each site."""
     agents = np.array([track.agent >= 0 for track in launch.tracks], np.bool_)
     events = launch.events

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from tlxviz.analysis.account import Account
-from tlxviz.analysis.attribution import Cause, Item
+from tlxviz.analysis.attribution import Item
+from tlxviz.analysis.causes import Cause
 from tlxviz.analysis.dependencies import Activity
 from tlxviz.analysis.findings import Finding, Severity, findings
 from tlxviz.analysis.phases import Phase

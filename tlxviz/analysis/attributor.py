@@ -1,0 +1,153 @@
+"""Where the time of warp groups goes, event by event."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlxviz.analysis.causes import CAUSE_OF_WAIT, CAUSES, NUMBER, WAITS, Cause, Wait, filling_sites
+from tlxviz.analysis.chains import blame
+from tlxviz.analysis.dependencies import Activity, Dependencies
+from tlxviz.analysis.doers import cycles_of_products, doers
+from tlxviz.analysis.ledger import Ledger
+from tlxviz.analysis.parts import Part
+from tlxviz.analysis.phases import Phase, phases
+from tlxviz.analysis.places import places_of_sites
+from tlxviz.analysis.site_totals import SiteTotals
+from tlxviz.trace.model import LaunchTrace, TrackKind
+from tlxviz.trace.vocabulary import Work, meaning
+
+Int64 = NDArray[np.int64]
+
+
+class Attributor:
+    """Adds up the cycles of a launch's warp groups by cause, part by part."""
+
+    def __init__(self, launch: LaunchTrace, groups: int) -> None:
+        self.launch = launch
+        self.places, self.place_of_site = places_of_sites(launch)
+        self.ledger = Ledger(groups, len(Phase), len(CAUSES), len(self.places), len(launch.agents), len(Activity))
+        self.wait_of_site = np.array(
+            [WAITS.get(each.kind, Wait.OTHER) for each in launch.sites] + [Wait.OTHER], np.int8
+        )
+        self.filling = filling_sites(launch)
+
+    def add(self, part: Part, made: Dependencies, group: Int64) -> None:
+        """Adds a part, but for what its warp groups issue by themselves: that is the totals' of all.
+
+        Args:
+            group: Which warp group each track of the part is of.
+        """
+        here = _Part(self, part, made, group)
+        here.arithmetic()
+        here.issues()
+        here.waits()
+
+    def add_issues(self, totals: SiteTotals) -> None:
+        """Adds what the warp groups issue in all parts. `add` has taken away what goes to somebody else."""
+        works = [meaning(each.kind, TrackKind.WARP_GROUP) for each in self.launch.sites]
+        issue = np.array([known is None or known.work != Work.WAIT for known in works] + [True])
+        group, site = np.nonzero(totals.cycles * issue)
+        phase = np.full(len(group), Phase.LOOP, np.int8)
+        cycles, place = totals.cycles[group, site], self.place_of_site[site]
+        self.ledger.add(group, phase, NUMBER[Cause.ISSUE], place, -1, Activity.ISSUE, cycles)
+
+
+class _Part:
+    """The events of a part's warp groups, which stand first in it."""
+
+    def __init__(self, every: Attributor, part: Part, made: Dependencies, group: Int64) -> None:
+        of_groups = part.on[TrackKind.WARP_GROUP]
+        self.every, self.part, self.made, self.group_of_track = every, part, made, group
+        self.add = every.ledger.add
+        self.begin, self.end = made.begin[of_groups], made.end[of_groups]
+        self.track, self.work = made.track[of_groups], made.work[of_groups]
+        self.site = part.launch.events["site"][of_groups]
+        self.phases = phases(part)
+
+    def arithmetic(self) -> None:
+        """What lies between events, and behind the last one of each track; all of a track without events."""
+        tracks = np.flatnonzero(self.group_of_track >= 0)
+        last, looping = self.made.lower.copy(), np.zeros(len(self.group_of_track), bool)
+        cause, doing = NUMBER[Cause.ARITHMETIC], Activity.ARITHMETIC
+        if len(self.track):
+            heads = np.flatnonzero(np.diff(self.track, prepend=-1))
+            of = self.track[heads]
+            gaps = np.empty(len(self.track), np.int64)
+            np.subtract(self.begin[1:], self.end[:-1], out=gaps[1:])
+            gaps[heads] = self.begin[heads] - self.made.lower[of]
+            group, gap = self.group_of_track[of], np.full(len(of), Phase.LOOP, np.int8)
+            self.add(group, gap, cause, -1, -1, doing, np.add.reduceat(gaps, heads))
+            self._elsewhere(np.flatnonzero(self.phases.gap), self.phases.gap, cause, -1, doing, gaps)
+            last[of] = self.end[np.append(heads[1:], len(self.track)) - 1]
+            looping[of] = np.logical_or.reduceat(self.phases.inside, heads)
+        phase = np.where(looping[tracks], Phase.EPILOGUE, Phase.LOOP).astype(np.int8)
+        cycles = np.maximum(0, self.made.upper - last)[tracks]
+        self.add(self.group_of_track[tracks], phase, cause, -1, -1, doing, cycles)
+
+    def issues(self) -> None:
+        """Issuing outside of the main loop, and while an MMA waits for the tensor core: that goes to whose products run
+        meanwhile."""
+        made, cycles = self.made, self.end - self.begin
+        outside = self.phases.outside[self.work[self.phases.outside] != Work.WAIT]
+        outside = outside[self.phases.of[outside] != Phase.LOOP]
+        place = self.every.place_of_site[self.site[outside]]
+        self._elsewhere(outside, self.phases.of, NUMBER[Cause.ISSUE], place, Activity.ISSUE, cycles)
+        held = np.flatnonzero((made.cause[: len(self.work)] >= 0) & (self.work != Work.WAIT))
+        own, all_of_it = cycles_of_products(self.part, made, held, self.begin[held], made.since[held])
+        all_of_it = np.minimum(all_of_it, cycles[held])
+        own = np.minimum(own, all_of_it)
+        group, phase = self.group_of_track[self.track[held]], self.phases.of[held]
+        place = self.every.place_of_site[self.site[held]]
+        for part, cause in ((own, Cause.TENSOR_CORE), (all_of_it - own, Cause.TENSOR_CORE_OTHER)):
+            self.add(group, phase, NUMBER[cause], place, -1, Activity.PRODUCT, part)
+        self.add(group, phase, NUMBER[Cause.ISSUE], place, -1, Activity.ISSUE, -all_of_it)
+
+    def _elsewhere(
+        self, events: Int64, phase: NDArray[np.int8], cause: int, place: Int64 | int, doing: Activity, cycles: Int64
+    ) -> None:
+        """Takes what these events have been given from the main loop, and gives it to their phase."""
+        group, cycles, phase = self.group_of_track[self.track[events]], cycles[events], phase[events]
+        self.add(group, np.full(len(events), Phase.LOOP, np.int8), cause, place, -1, doing, -cycles)
+        self.add(group, phase, cause, place, -1, doing, cycles)
+
+    def waits(self) -> None:
+        made, every = self.made, self.every
+        waits = np.flatnonzero(self.work == Work.WAIT)
+        found = blame(made, waits)
+        at = found.place
+        doer = doers(self.part.launch, made, found.row)
+        agent = np.array([*(each.agent for each in self.part.launch.tracks), -1], np.int64)
+        track = self.track[waits]
+        itself = doer == track[at]
+        own = found.row == waits[at]
+        culprit = agent[doer]
+        culprit[own | itself] = -1
+        cause = self._causes(waits, found.activity, at, own, itself)
+        group, phase = self.group_of_track[track], self.phases.of[waits]
+        place = every.place_of_site[self.site[waits]]
+        self.add(group, phase, cause, place, culprit, found.activity, found.cycles, at)
+        rest = self.end[waits] - self.begin[waits]
+        np.subtract.at(rest, at, found.cycles)
+        left = np.flatnonzero(rest > 0)
+        other = NUMBER[Cause.OTHER]
+        self.add(group[left], phase[left], other, place[left], -1, Activity.UNKNOWN, rest[left])
+
+    def _causes(
+        self, waits: Int64, activity: NDArray[np.int8], at: Int64, own: NDArray[np.bool_], itself: NDArray[np.bool_]
+    ) -> Int64:
+        """The number of the cause of each stretch: by what the wait is for, and what went on meanwhile."""
+        made, site, doing = self.made, self.site[waits], self.made.activity[waits]
+        released = made.cause[waits]
+        by_engine = (released >= 0) & ~made.on_group[released]
+        kind = self.every.wait_of_site[site]
+        kind[self.every.filling[site] & ~by_engine & (kind == Wait.PHASE)] = Wait.SLOT
+        kind[by_engine & (kind == Wait.PHASE)] = Wait.ENGINE
+        # of a wait's own time nobody else is the cause, but nothing except partners holds up a barrier of theirs
+        as_others = (kind == Wait.COPIES) | ((kind == Wait.PARTNERS) & (doing == Activity.UNKNOWN))
+        of_itself = np.where(as_others, CAUSE_OF_WAIT[kind, doing], NUMBER[Cause.SYNCHRONIZATION])
+        of_itself[(doing == Activity.UNKNOWN) & (kind != Wait.PARTNERS)] = NUMBER[Cause.OTHER]
+        columns = CAUSE_OF_WAIT.shape[1]
+        doing = np.where(itself & (activity == Activity.PRODUCT), len(Activity), activity)
+        cause = CAUSE_OF_WAIT.ravel()[(kind.astype(np.int64) * columns)[at] + doing]
+        return np.where(own, of_itself[at], cause)
