@@ -20,6 +20,8 @@ from tlxviz.analysis.steady import SteadyState, steady_states
 from tlxviz.analysis.strip import Strip, steady_strip
 from tlxviz.analysis.sums import Sums
 from tlxviz.analysis.utilisation import Coverage, Utilisation, coverage, utilisation
+from tlxviz.ir import TtgirError, load_program
+from tlxviz.ir.program import Program
 from tlxviz.trace.model import LaunchTrace
 
 
@@ -86,11 +88,19 @@ class Account:
     @cached_property
     def roofline(self) -> Roofline | None:
         known = self.totals.counts[: len(self.launch.agents), :-1]
-        return roofline(self.launch, known.sum(axis=0))
+        return roofline(self.launch, known.sum(axis=0), self._program)
+
+    @cached_property
+    def _program(self) -> Program | None:
+        """None where it cannot be read: whoever needs it says so."""
+        try:
+            return load_program(self.launch.ttgir, f"TTGIR of {self.launch.kernel}") if self.launch.ttgir else None
+        except TtgirError:
+            return None
 
     @cached_property
     def compiled(self) -> Compiled | None:
-        return compiled(self.launch)
+        return compiled(self.launch, self._program)
 
     @cached_property
     def utilisation(self) -> Utilisation:

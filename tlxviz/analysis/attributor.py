@@ -28,7 +28,7 @@ class Attributor:
         self.places, self.place_of_site = places_of_sites(launch)
         self.ledger = Ledger(groups, len(Phase), len(CAUSES), len(self.places), len(launch.agents), len(Activity))
         self.wait_of_site = np.array(
-            [WAITS.get(each.kind, Wait.OTHER) for each in launch.sites] + [Wait.OTHER], np.int8
+            [WAITS.get(each.kind, Wait.OTHER) for each in launch.sites] + [Wait.OTHER], np.int64
         )
         self.filling = filling_sites(launch)
 
@@ -71,8 +71,8 @@ class _Part:
         last, looping = self.made.lower.copy(), np.zeros(len(self.group_of_track), bool)
         cause, doing = NUMBER[Cause.ARITHMETIC], Activity.ARITHMETIC
         if len(self.track):
-            heads = np.flatnonzero(np.diff(self.track, prepend=-1))
-            of = self.track[heads]
+            used = int(np.searchsorted(self.part.heads, len(self.track)))
+            heads, of = self.part.heads[:used], self.part.used[:used]
             gaps = np.empty(len(self.track), np.int64)
             np.subtract(self.begin[1:], self.end[:-1], out=gaps[1:])
             gaps[heads] = self.begin[heads] - self.made.lower[of]
@@ -115,39 +115,45 @@ class _Part:
         made, every = self.made, self.every
         waits = np.flatnonzero(self.work == Work.WAIT)
         found = blame(made, waits)
-        at = found.place
-        doer = doers(self.part.launch, made, found.row)
-        agent = np.array([*(each.agent for each in self.part.launch.tracks), -1], np.int64)
+        kind, of_itself = self._kinds(waits)
         track = self.track[waits]
-        itself = doer == track[at]
-        own = found.row == waits[at]
-        culprit = agent[doer]
-        culprit[own | itself] = -1
-        cause = self._causes(waits, found.activity, at, own, itself)
-        group, phase = self.group_of_track[track], self.phases.of[waits]
+        where = self.group_of_track[track], self.phases.of[waits]
         place = every.place_of_site[self.site[waits]]
-        self.add(group, phase, cause, place, culprit, found.activity, found.cycles, at)
+        # what a wait took by itself, and what is due to others
+        at, activity, cycles = found.place[: found.own], found.activity[: found.own], found.cycles[: found.own]
+        self.add(*where, of_itself[at], place, -1, activity, cycles, at)
+        at, activity, cycles = found.place[found.own :], found.activity[found.own :], found.cycles[found.own :]
+        rows = found.row[found.own :]
+        doer = doers(self.part.launch, made, rows)
+        itself = doer == track[at]
+        doing = activity.astype(np.int64)
+        doing[np.flatnonzero(itself & (activity == Activity.PRODUCT))] = len(Activity)
+        cause = CAUSE_OF_WAIT.ravel()[(kind * CAUSE_OF_WAIT.shape[1])[at] + doing]
+        agent = np.array([*(each.agent for each in self.part.launch.tracks), -1], np.int64)
+        culprit = agent[doer]
+        culprit[itself] = -1
+        if len(again := np.flatnonzero(rows == waits[at])):  # with clocks that differ, a chain can come back
+            cause[again], culprit[again] = of_itself[at[again]], -1
+        self.add(*where, cause, place, culprit, activity, cycles, at)
         rest = self.end[waits] - self.begin[waits]
-        np.subtract.at(rest, at, found.cycles)
+        np.subtract.at(rest, found.place, found.cycles)
         left = np.flatnonzero(rest > 0)
-        other = NUMBER[Cause.OTHER]
-        self.add(group[left], phase[left], other, place[left], -1, Activity.UNKNOWN, rest[left])
+        group, phase = (each[left] for each in where)
+        self.add(group, phase, NUMBER[Cause.OTHER], place[left], -1, Activity.UNKNOWN, rest[left])
 
-    def _causes(
-        self, waits: Int64, activity: NDArray[np.int8], at: Int64, own: NDArray[np.bool_], itself: NDArray[np.bool_]
-    ) -> Int64:
-        """The number of the cause of each stretch: by what the wait is for, and what went on meanwhile."""
+    def _kinds(self, waits: Int64) -> tuple[Int64, Int64]:
+        """The `Wait` that each is, and the number of the cause of what it takes by itself."""
         made, site, doing = self.made, self.site[waits], self.made.activity[waits]
         released = made.cause[waits]
-        by_engine = (released >= 0) & ~made.on_group[released]
+        by_engine = released >= len(self.work)
         kind = self.every.wait_of_site[site]
-        kind[self.every.filling[site] & ~by_engine & (kind == Wait.PHASE)] = Wait.SLOT
-        kind[by_engine & (kind == Wait.PHASE)] = Wait.ENGINE
-        # of a wait's own time nobody else is the cause, but nothing except partners holds up a barrier of theirs
-        as_others = (kind == Wait.COPIES) | ((kind == Wait.PARTNERS) & (doing == Activity.UNKNOWN))
-        of_itself = np.where(as_others, CAUSE_OF_WAIT[kind, doing], NUMBER[Cause.SYNCHRONIZATION])
-        of_itself[(doing == Activity.UNKNOWN) & (kind != Wait.PARTNERS)] = NUMBER[Cause.OTHER]
-        columns = CAUSE_OF_WAIT.shape[1]
-        doing = np.where(itself & (activity == Activity.PRODUCT), len(Activity), activity)
-        cause = CAUSE_OF_WAIT.ravel()[(kind.astype(np.int64) * columns)[at] + doing]
-        return np.where(own, of_itself[at], cause)
+        of_phase = kind == Wait.PHASE
+        kind[of_phase & self.every.filling[site]] = Wait.SLOT
+        kind[of_phase & by_engine] = Wait.ENGINE
+        cause = np.full(len(waits), NUMBER[Cause.SYNCHRONIZATION], np.int64)
+        unknown, partners = doing == Activity.UNKNOWN, kind == Wait.PARTNERS
+        cause[unknown & ~partners] = NUMBER[Cause.OTHER]
+        # nothing but partners holds up a barrier of theirs
+        as_others = np.flatnonzero(((kind == Wait.COPIES) & ~unknown) | (partners & unknown))
+        cause[as_others] = CAUSE_OF_WAIT[kind[as_others], doing[as_others]]
+        return kind, cause

@@ -17,6 +17,7 @@ _MOST_STEPS = 100_000
 _MOST_STILL = 64
 """Events after which a chain that stays in one cycle goes on along the track: with clocks that differ, two warp groups
 can seem to release each other."""
+_ACTIVITIES = tuple(Activity)
 _ARITHMETIC = np.int8(Activity.ARITHMETIC)
 
 
@@ -53,31 +54,34 @@ def chain_of_track(made: Dependencies, track: int, last: int, until: int = -1) -
 
 
 def _backwards(made: Dependencies, row: int, now: int, until: int) -> Iterator[Stretch]:
-    """Python's own numbers: a chain is followed event by event."""
+    # a chain is followed event by event, for which memory views are faster than arrays
+    tracks, activities, on_group = memoryview(made.track), memoryview(made.activity), memoryview(made.on_group)
+    begins, ends, befores = memoryview(made.begin), memoryview(made.end), memoryview(made.before)
+    causes, sinces = memoryview(made.cause), memoryview(made.since)
     still, before_now = 0, now + 1
     while row >= 0 and now > until:
         still = still + 1 if now == before_now else 0
         before_now = now
-        track, activity = int(made.track[row]), Activity(int(made.activity[row]))
-        cause, since = int(made.cause[row]), int(made.since[row])
+        track, activity = tracks[row], _ACTIVITIES[activities[row]]
+        cause, since = causes[row], sinces[row]
         if cause >= 0 and since <= now and still < _MOST_STILL:
             if now > since:
                 yield Stretch(row, track, activity, max(since, until), now)
-            row, now = cause, min(since, int(made.end[cause]))
+            row, now = cause, min(since, ends[cause])
             continue
-        start = min(now, int(made.begin[row]))
+        start = min(now, begins[row])
         if now > start:
             yield Stretch(row, track, activity, max(start, until), now)
         now = start
-        if not made.on_group[row]:  # an engine goes on from what issued its work
-            issuer = int(made.before[row])
-            if issuer >= 0 and until < now and (ended := int(made.end[issuer])) < now:
+        if not on_group[row]:  # an engine goes on from what issued its work
+            issuer = befores[row]
+            if issuer >= 0 and until < now and (ended := ends[issuer]) < now:
                 yield Stretch(row, track, activity, max(ended, until), now)
                 now = ended
             row = issuer
             continue
-        before = int(made.before[row])
-        ended = int(made.end[before]) if before >= 0 else int(made.lower[track])
+        before = befores[row]
+        ended = ends[before] if before >= 0 else int(made.lower[track])
         if ended < now and now > until:
             yield Stretch(row, track, Activity.ARITHMETIC, max(ended, until), now)
             now = ended
@@ -97,6 +101,8 @@ class Blame:
     begin: Int64
     """SM cycle."""
     cycles: Int64
+    own: int
+    """So many of them, the first, are what the events did by themselves."""
 
 
 def blame(made: Dependencies, rows: Int64) -> Blame:
@@ -116,6 +122,7 @@ def blame(made: Dependencies, rows: Int64) -> Blame:
     cause, since = made.cause[rows], made.since[rows]
     place = np.arange(len(rows))
     add(place, row, made.activity[rows], np.maximum(since, floor), now)
+    own = len(pieces[-1][0])
     then = np.minimum(since, made.end[cause])
     left = np.flatnonzero((cause >= 0) & (then > floor))
     still = (then[left] == now[left]).astype(np.int64)
@@ -143,4 +150,4 @@ def blame(made: Dependencies, rows: Int64) -> Blame:
         alive = np.flatnonzero((following >= 0) & (then > floor))
         place, row, now, still, floor = place[alive], following[alive], then[alive], still[alive], floor[alive]
     at, of, kind, low, high = (np.concatenate(column) for column in zip(*pieces, strict=True))
-    return Blame(at, of, made.track[of], kind, low, high - low)
+    return Blame(at, of, made.track[of], kind, low, high - low, own)

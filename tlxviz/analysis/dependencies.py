@@ -137,7 +137,7 @@ def linked(part: Part) -> Dependencies:
     on_group[groups] = True
     before = np.full(size, -1, np.int64)
     before[groups] = np.arange(-1, groups.stop - 1)
-    before[groups][np.flatnonzero(np.diff(occupied.track[groups], prepend=-1))] = -1
+    before[part.heads[part.heads < groups.stop]] = -1
     site = events["site"]
     kind = _KindsOfEvents(launch)
     at = kind.of(occupied.track, site)
@@ -186,7 +186,8 @@ class _KindsOfEvents:
 
     def _table(self, launch: LaunchTrace, rows: dict[TrackKind, NDArray[np.int8]]) -> NDArray[np.int8]:
         # the first column is that of site -1
-        return np.concatenate([np.roll(rows[each.kind], 1) for each in launch.tracks] or [np.zeros(0, np.int8)])
+        rolled = {track: np.roll(row, 1) for track, row in rows.items()}
+        return np.concatenate([rolled[each.kind] for each in launch.tracks] or [np.zeros(0, np.int8)])
 
     def of(self, track: Int64, site: Int64) -> Int64:
         """Where each event is found in the tables."""
@@ -263,7 +264,7 @@ def _copies(made: Dependencies, part: Part, there: slice, sms: Int64, by: Int64,
     begin, end, issuer = made.begin[rows], made.end[rows], by[rows]
     made.before[rows] = issuer
     issued = np.where(issuer >= 0, made.end[issuer], begin)
-    late = (begin - issued > _LATE_CYCLES) | (end - begin > _LONGER * part.sites.shortest_copy[site[rows]])
+    late = (begin - issued > _LATE_CYCLES) | (end - begin > _LONGER * part.shortest.copy[site[rows]])
     ended = made.end[previous]
     queued = late & known & (ended < end) & (ended > issued)
     behind = rows[queued]
@@ -297,7 +298,7 @@ def _full_queue(made: Dependencies, part: Part, rows: Int64, sm_of_track: Int64,
     of_groups = site[part.on[TrackKind.WARP_GROUP]]
     issues = np.flatnonzero(_of_kind(part.launch, "mma")[of_groups])
     begin, end = made.begin[issues], made.end[issues]
-    held = np.flatnonzero(end - begin > part.sites.shortest_issue[of_groups[issues]] + _QUEUE_CYCLES)
+    held = np.flatnonzero(end - begin > part.shortest.issue[of_groups[issues]] + _QUEUE_CYCLES)
     if not len(held):
         return
     issues, begin, end = issues[held], begin[held], end[held]

@@ -96,7 +96,7 @@ class _Loop:
 class _Loops:
     def __init__(self, launch: LaunchTrace, facts: LaunchFacts) -> None:
         self._launch, self._facts = launch, facts
-        self._inside = survey(launch).sites.looping
+        self._inside = survey(launch).looping
 
     def of(self, number: int) -> _Loop | None:
         """The main loop of a warp group in its first traced CTA; None where it has none."""

@@ -68,10 +68,9 @@ def _neighbours(launch: LaunchTrace, cta: Int64, seen: Survey, union: _Union) ->
 def _linked(launch: LaunchTrace, cta: Int64, ctas: int, union: _Union) -> None:
     """Joins CTAs of which one released the other."""
     track, released_by = launch.events["track"], launch.events["released_by"]
-    cta = np.append(cta, -1)
     for block in blocks(len(track)):
         by = released_by[block]
-        own, other = cta[track[block].astype(np.int64)], cta[np.where(by < 0, -1, track[by]).astype(np.int64)]
+        own, other = cta[track[block].astype(np.intp)], cta[track[by].astype(np.intp)]
         rows = np.flatnonzero((other != own) & (by >= 0))
         if len(rows):
             found: list[int] = np.unique(own[rows] * ctas + other[rows]).tolist()

@@ -7,7 +7,7 @@ with its events in the order that is most asked for: by track and time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,12 +16,26 @@ from numpy.typing import NDArray
 
 from tlxviz.analysis.independence import independent_ctas
 from tlxviz.analysis.occupation import Int64, Occupation, bounds, by_begin, cover
-from tlxviz.analysis.survey import BLOCK, SiteFacts, Survey, blocks, survey
+from tlxviz.analysis.survey import Survey, blocks, survey
 from tlxviz.trace.model import Events, LaunchTrace, TrackKind
 
+_ENOUGH = 1 << 15
+"""Events of a part: all that is known of them stays in a second-level cache, and calls of NumPy cost little beside."""
 _KINDS = list(TrackKind)
 _KEPT = ("begin", "end", "site", "outer", "inner")
 """Columns that nearly everything asks for."""
+_INDICES = frozenset({"track", "site", "released_by"})
+_NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shortest:
+    """SM cycles of the shortest event by site, with one entry more for site -1."""
+
+    copy: Int64
+    """Of its copies."""
+    issue: Int64
+    """Of the issues of MMAs at the same line, whichever warp group runs it."""
 
 
 class Part:
@@ -29,7 +43,9 @@ class Part:
 
     def __init__(self, table: _Table, low: int, high: int) -> None:
         launch, ends = table.launch, table.ends
-        self.sites: SiteFacts = table.sites
+        self.seen = table.seen
+        """What has been seen of all the launch."""
+        self.shortest = table.shortest
         self.tracks = table.tracks[low:high]
         """Of each of its tracks, which stand by kind: its number in the whole launch."""
         self._span = slice(int(ends[low]), int(ends[high]))
@@ -45,6 +61,10 @@ class Part:
         stops: list[int] = np.searchsorted(kinds, np.arange(len(_KINDS) + 1)).tolist()
         self.on = {each: slice(stops[index], stops[index + 1]) for index, each in enumerate(_KINDS)}
         """Where the events on tracks of each kind stand."""
+        self.used = np.flatnonzero(self._counts)
+        """Tracks with events."""
+        self.heads = (np.cumsum(self._counts) - self._counts)[self.used]
+        """Where the events of each of these begin."""
         self._table = table
 
     @property
@@ -55,7 +75,7 @@ class Part:
     @cached_property
     def occupied(self) -> Occupation:
         """Of this launch, with its events as they stand."""
-        events, track = self.launch.events, np.repeat(np.arange(len(self.tracks)), self._counts)
+        events, track = self.launch.events, self.launch.events["track"]
         begin, cycles = cover(track, events["begin"], events["end"], *self._lives)
         return Occupation(np.arange(len(track)), track, begin, cycles, *self._lives)
 
@@ -67,7 +87,7 @@ class Part:
 class Parts:
     """The parts of a launch, as small as is of use and as its CTAs allow. Each is made anew when it is asked for."""
 
-    def __init__(self, launch: LaunchTrace, *, one: bool = False, enough: int = BLOCK) -> None:
+    def __init__(self, launch: LaunchTrace, *, one: bool = False, enough: int = _ENOUGH) -> None:
         """
         Args:
             one: Everything in one part.
@@ -92,7 +112,7 @@ class _Table:
     """The events of a launch by part, kind of track, track and begin."""
 
     def __init__(self, launch: LaunchTrace, seen: Survey, number: Int64) -> None:
-        self.launch, self.sites = launch, seen.sites
+        self.launch, self.seen = launch, seen
         self.lower, self.upper = bounds(launch, seen.last)
         kind = np.array([_KINDS.index(each.kind) for each in launch.tracks], np.int64)
         self.tracks = np.lexsort((kind, number))
@@ -108,7 +128,9 @@ class _Table:
         self.rows = np.empty(size, self.type)
         place = np.full(size + 1, -1, self.type)
         self._sort(place)
+        self.shortest = Shortest(*(np.full(len(launch.sites) + 1, _NEVER) for _ in range(2)))
         self._by_begin(place)
+        self._by_line(self.shortest.issue)
         for block in blocks(size):
             released = place[launch.events["released_by"][block]]
             self.columns["released_by"][place[:-1][block].astype(np.intp)] = released
@@ -142,15 +164,42 @@ class _Table:
                 for column in (self.rows, *(self.columns[name] for name in _KEPT)):
                     column[part][some] = column[part][again]
                 place[self.rows[part][some]] = (some + first).astype(self.type)
+            self._shortest(low, high)
+
+    def _shortest(self, low: int, high: int) -> None:
+        """Notes the shortest copies and issues of MMAs of a part."""
+        kinds = [self.launch.tracks[each].kind for each in self.tracks[low:high].tolist()]
+        stops = [self.ends[low + kinds.count(TrackKind.WARP_GROUP)]]
+        stops.append(self.ends[low + sum(each in (TrackKind.WARP_GROUP, TrackKind.TMA) for each in kinds)])
+        mma = np.array([*(each.kind == "mma" for each in self.launch.sites), False])
+        begin, end, site = (self.columns[name] for name in ("begin", "end", "site"))
+        issues = np.flatnonzero(mma[site[self.ends[low] : stops[0]].astype(np.intp)]) + self.ends[low]
+        for rows, least in ((issues, self.shortest.issue), (slice(*stops), self.shortest.copy)):
+            np.minimum.at(least, site[rows].astype(np.intp), end[rows].astype(np.int64) - begin[rows])
+
+    def _by_line(self, issue: Int64) -> None:
+        lines: dict[tuple[str, int], int] = {}
+        line = np.array([lines.setdefault((each.file, each.line), len(lines)) for each in self.launch.sites], np.intp)
+        least = np.full(len(lines), _NEVER)
+        np.minimum.at(least, line, issue[:-1])
+        issue[:-1] = least[line]
 
 
 class _Columns(Mapping[str, NDArray[Any]]):
-    """The columns of a part's events. What indexes something is as wide as NumPy wants indices to be."""
+    """The columns of a part's events. What indexes something is as wide as NumPy wants indices to be, and kept."""
 
     def __init__(self, table: _Table, span: slice, counts: Int64) -> None:
         self._table, self._span, self._counts = table, span, counts
+        self._indices: dict[str, Int64] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in _INDICES:
+            return self._taken(name)
+        if name not in self._indices:
+            self._indices[name] = self._taken(name)
+        return self._indices[name]
+
+    def _taken(self, name: str) -> NDArray[Any]:
         if name == "track":
             return np.repeat(np.arange(len(self._counts)), self._counts)
         if name == "released_by":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -73,9 +73,10 @@ def chain_in_part(part: Part, made: Dependencies, track: int) -> list[Stretch]:
     """
     here = int(np.flatnonzero(part.tracks == track)[0])
     steps = chain_of_track(made, here, _last(part.occupied, here))
-    rows, tracks = part.rows, part.tracks
+    rows, tracks = memoryview(part.rows), memoryview(part.tracks)
     return [
-        replace(step, row=int(rows[step.row]) if step.row >= 0 else -1, track=int(tracks[step.track])) for step in steps
+        Stretch(rows[step.row] if step.row >= 0 else -1, tracks[step.track], step.activity, step.begin, step.end)
+        for step in steps
     ]
 
 
@@ -136,19 +137,23 @@ def _last(occupied: Occupation, track: int) -> int:
 
 
 def _shares(launch: LaunchTrace, steps: Iterable[Stretch], total: int) -> tuple[PathShare, ...]:
-    site = launch.events["site"]
-    sums: dict[tuple[str, Activity, str, str, str, int], int] = {}
+    site = memoryview(launch.events["site"])
+    found: dict[tuple[int, int, Activity], int] = {}
     for step in steps:
-        number = int(site[step.row]) if step.row >= 0 and step.activity != Activity.ARITHMETIC else -1
-        track = launch.tracks[step.track]
+        number = site[step.row] if step.row >= 0 and step.activity != Activity.ARITHMETIC else -1
+        at = (number, step.track, step.activity)
+        found[at] = found.get(at, 0) + step.end - step.begin
+    sums: dict[tuple[str, Activity, str, str, str, int], int] = {}
+    for (number, row_of_track, activity), cycles in found.items():
+        track = launch.tracks[row_of_track]
         if number < 0:
-            key = (track.name, step.activity, "", "", "", 0)
+            key = (track.name, activity, "", "", "", 0)
         else:
             row = launch.sites[number]
             known = 0 <= row.agent < len(launch.agents)
             engine = track.kind != TrackKind.WARP_GROUP
             name = launch.agents[row.agent].name if engine and known else track.name
-            key = (name, step.activity, row.kind, row.variable, row.file, row.line)
-        sums[key] = sums.get(key, 0) + step.end - step.begin
+            key = (name, activity, row.kind, row.variable, row.file, row.line)
+        sums[key] = sums.get(key, 0) + cycles
     ranking = sorted(sums.items(), key=lambda item: -item[1])
     return tuple(PathShare(*key, cycles, cycles / total if total else 0.0) for key, cycles in ranking)

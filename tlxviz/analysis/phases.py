@@ -43,7 +43,7 @@ def phases(part: Part) -> Phases:
     site, outer, inner = (part.launch.events[name][of_groups] for name in ("site", "outer", "inner"))
     track = part.occupied.track[of_groups]
     phase, gap = np.zeros(len(site), np.int8), np.zeros(len(site), np.int8)
-    inside = part.sites.looping[site]
+    inside = part.seen.looping[site]
     if not len(site):
         return Phases(inside, phase, gap, np.empty(0, np.int64))
     first = np.concatenate(([True], track[1:] != track[:-1]))
@@ -67,6 +67,6 @@ def phases(part: Part) -> Phases:
     some = np.flatnonzero(inside & backwards)
     before = np.maximum(some - 1, 0)
     follows = ~first[some] & inside[before]
-    goes_on = np.where(part.sites.nested[site[some]], outer[before] == outer[some], inner[before] <= inner[some])
+    goes_on = np.where(part.seen.nested[site[some]], outer[before] == outer[some], inner[before] <= inner[some])
     gap[some] = np.where(follows & goes_on, Phase.LOOP, np.where(follows, Phase.EPILOGUE, Phase.PROLOGUE))
     return Phases(inside, phase, gap, outs)

@@ -8,40 +8,28 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.trace.model import LaunchTrace, TrackKind
+from tlxviz.trace.model import LaunchTrace
 
 Int64 = NDArray[np.int64]
 
 BLOCK = 1 << 16
 """Events that are looked at together: their columns stay in a second-level cache."""
-_NEVER = np.iinfo(np.int64).max
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SiteFacts:
-    """By site, with one entry more for site -1."""
-
-    looping: NDArray[np.bool_]
-    """Whether it is in the innermost loop of its warp group."""
-    nested: NDArray[np.bool_]
-    """Whether it is in a loop within a loop."""
-    shortest_issue: Int64
-    """SM cycles of the shortest issue of an MMA at the same line, whichever warp group runs it."""
-    shortest_copy: Int64
-    """SM cycles of its shortest copy."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """By track of the launch."""
+    """By track and by site of a launch."""
 
     first: Int64
-    """Its first cycle with its events."""
+    """First cycle of each track with its events."""
     last: Int64
-    """The last cycle of its events; the first one of its own where it has none."""
+    """The last cycle of its events; the first one of the track where it has none."""
     counts: Int64
-    """Events."""
-    sites: SiteFacts
+    """Its events."""
+    looping: NDArray[np.bool_]
+    """Whether each site is in the innermost loop of its warp group; one entry more, false, for site -1."""
+    nested: NDArray[np.bool_]
+    """Whether each site is in a loop within a loop; likewise."""
 
 
 def blocks(size: int) -> Iterator[slice]:
@@ -55,43 +43,26 @@ def survey(launch: LaunchTrace) -> Survey:
     first = np.array([each.begin for each in launch.tracks], np.int64)
     last = first.copy()
     counts = np.zeros(tracks, np.int64)
-    kinds = list(TrackKind)
-    # a row for each kind of track, a column for each site, the first one for site -1
-    row = np.array([1 + kinds.index(each.kind) * columns for each in launch.tracks], np.int64)
-    shortest = np.full(len(kinds) * columns, _NEVER)
+    # four for each site, the first four for site -1
     loops = np.zeros(4 * columns, np.int64)
     for block in blocks(len(events)):
-        track, site = events["track"][block].astype(np.int64), events["site"][block].astype(np.int64)
-        begin, end, inner = events["begin"][block], events["end"][block], events["inner"][block]
-        np.minimum.at(first, track, begin)
-        np.maximum.at(last, track, end)
+        track, inner = events["track"][block].astype(np.intp), events["inner"][block]
+        np.minimum.at(first, track, events["begin"][block])
+        np.maximum.at(last, track, events["end"][block])
         counts += np.bincount(track, minlength=tracks)
-        np.minimum.at(shortest, row[track] + site, end - begin)
-        site += 1
-        site *= 4
-        site += inner >= 0
-        site += np.left_shift(inner != events["outer"][block], 1, dtype=np.int64)
-        loops += np.bincount(site, minlength=len(loops))
-    # from here on the last column is that of site -1, as where sites are indices
-    by_site = np.roll(shortest.reshape(len(kinds), columns), -1, axis=1)
-    of_loops = np.roll(loops.reshape(columns, 4), -1, axis=0)
-    looping, nested = of_loops[:, 1] + of_loops[:, 3] > 0, of_loops[:, 2] + of_loops[:, 3] > 0
-    issues, copies = by_site[kinds.index(TrackKind.WARP_GROUP)], by_site[kinds.index(TrackKind.TMA)]
-    return Survey(first, last, counts, _facts(launch, looping, nested, issues, copies))
-
-
-def _facts(
-    launch: LaunchTrace, looping: NDArray[np.bool_], nested: NDArray[np.bool_], issues: Int64, copies: Int64
-) -> SiteFacts:
+        key = events["site"][block].astype(np.int64)
+        key += 1
+        key *= 4
+        key += (inner >= 0).astype(np.int64)
+        key += (inner != events["outer"][block]).astype(np.int64) * 2
+        loops += np.bincount(key, minlength=len(loops))
+    # from here on the last entry is that of site -1, as where sites are indices
+    of_site = np.roll(loops.reshape(columns, 4) > 0, -1, axis=0)
+    looping, nested = of_site[:, 1] | of_site[:, 3], of_site[:, 2] | of_site[:, 3]
     looping[-1] = nested[-1] = False
     # Iterations of a single loop have equal `outer` and `inner`; where a warp group has sites for which they differ,
     # its loops are nested, and the others are in the outer loop alone.
     agent = np.array([*(each.agent for each in launch.sites), -1], np.int64)
     with_nests = np.zeros(int(agent.max(initial=0)) + 2, bool)
     with_nests[agent[nested]] = True
-    lines: dict[tuple[str, int], int] = {}
-    line = np.array([lines.setdefault((each.file, each.line), len(lines)) for each in launch.sites], np.int64)
-    mma = np.array([each.kind == "mma" for each in launch.sites], bool)
-    of_line = np.full(len(lines) + 1, _NEVER)
-    np.minimum.at(of_line, line[mma], issues[:-1][mma])
-    return SiteFacts(np.where(with_nests[agent], nested, looping), nested, of_line[np.append(line, -1)], copies)
+    return Survey(first, last, counts, np.where(with_nests[agent], nested, looping), nested)
