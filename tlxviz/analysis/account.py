@@ -9,6 +9,7 @@ from tlxviz.analysis.attribution import GroupAttribution, summed
 from tlxviz.analysis.compiled import Compiled, compiled
 from tlxviz.analysis.dependencies import dependencies
 from tlxviz.analysis.groups import WarpGroup, warp_groups
+from tlxviz.analysis.links import Dependencies
 from tlxviz.analysis.occupation import Int64, Occupation, occupation
 from tlxviz.analysis.parts import Parts
 from tlxviz.analysis.path import CriticalPath, path_along
@@ -62,13 +63,16 @@ class Account:
 
     @cached_property
     def slack(self) -> tuple[BarrierSlack, ...]:
-        made = dependencies(self.launch, self.occupied)
-        return barrier_slacks(self.launch, made, slacks(self.launch, made))
+        return barrier_slacks(self.launch, self.dependencies, slacks(self.launch, self.dependencies))
 
     @cached_property
     def occupied(self) -> Occupation:
-        """Of the whole launch at once; most questions are asked of `parts`."""
+        """Of the whole launch at once, as the next. What can be asked of its parts, is."""
         return occupation(self.launch)
+
+    @cached_property
+    def dependencies(self) -> Dependencies:
+        return dependencies(self.launch, self.occupied)
 
     @cached_property
     def steady(self) -> Mapping[str, SteadyState | None]:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tlxviz.analysis.attributor import Attributor
 from tlxviz.analysis.causes import CAUSES, NUMBER, Cause
-from tlxviz.analysis.dependencies import Activity, Dependencies
 from tlxviz.analysis.groups import WarpGroup, group_of_track
+from tlxviz.analysis.links import Activity, Dependencies
 from tlxviz.analysis.occupation import Occupation
 from tlxviz.analysis.parts import Parts
 from tlxviz.analysis.phases import Phase

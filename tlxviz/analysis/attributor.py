@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from tlxviz.analysis.causes import CAUSE_OF_WAIT, CAUSES, NUMBER, WAITS, Cause, Wait, filling_sites
 from tlxviz.analysis.chains import blame
-from tlxviz.analysis.dependencies import Activity, Dependencies
 from tlxviz.analysis.doers import cycles_of_products, doers
 from tlxviz.analysis.ledger import Ledger
+from tlxviz.analysis.links import Activity, Dependencies
 from tlxviz.analysis.parts import Part
 from tlxviz.analysis.phases import Phase, phases
 from tlxviz.analysis.places import places_of_sites
@@ -117,11 +117,11 @@ class _Part:
         found = blame(made, waits)
         kind, of_itself = self._kinds(waits)
         track = self.track[waits]
-        where = self.group_of_track[track], self.phases.of[waits]
+        group, phase = self.group_of_track[track], self.phases.of[waits]
         place = every.place_of_site[self.site[waits]]
         # what a wait took by itself, and what is due to others
         at, activity, cycles = found.place[: found.own], found.activity[: found.own], found.cycles[: found.own]
-        self.add(*where, of_itself[at], place, -1, activity, cycles, at)
+        self.add(group, phase, of_itself[at], place, -1, activity, cycles, at)
         at, activity, cycles = found.place[found.own :], found.activity[found.own :], found.cycles[found.own :]
         rows = found.row[found.own :]
         doer = doers(self.part.launch, made, rows)
@@ -134,12 +134,12 @@ class _Part:
         culprit[itself] = -1
         if len(again := np.flatnonzero(rows == waits[at])):  # with clocks that differ, a chain can come back
             cause[again], culprit[again] = of_itself[at[again]], -1
-        self.add(*where, cause, place, culprit, activity, cycles, at)
+        self.add(group, phase, cause, place, culprit, activity, cycles, at)
         rest = self.end[waits] - self.begin[waits]
         np.subtract.at(rest, found.place, found.cycles)
         left = np.flatnonzero(rest > 0)
-        group, phase = (each[left] for each in where)
-        self.add(group, phase, NUMBER[Cause.OTHER], place[left], -1, Activity.UNKNOWN, rest[left])
+        other = NUMBER[Cause.OTHER]
+        self.add(group[left], phase[left], other, place[left], -1, Activity.UNKNOWN, rest[left])
 
     def _kinds(self, waits: Int64) -> tuple[Int64, Int64]:
         """The `Wait` that each is, and the number of the cause of what it takes by itself."""

@@ -7,7 +7,7 @@ from enum import IntEnum, StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.dependencies import Activity
+from tlxviz.analysis.links import Activity
 from tlxviz.trace.model import LaunchTrace
 
 _FILLING = frozenset({"expect", "tma_load", "async_copy", "clc"})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.dependencies import Activity, Dependencies
+from tlxviz.analysis.links import Activity, Dependencies
 
 Int64 = NDArray[np.int64]
 
@@ -43,21 +43,33 @@ def chain(made: Dependencies, row: int, until: int = -1) -> list[Stretch]:
     return list(_backwards(made, row, int(made.end[row]), until))
 
 
-def chain_of_track(made: Dependencies, track: int, last: int, until: int = -1) -> list[Stretch]:
-    """The same from the end of a track, whose last event is `last` (-1 for none)."""
+def chain_of_track(
+    made: Dependencies, track: int, last: int, named: Callable[[int, int, Activity, int, int], Stretch] = Stretch
+) -> list[Stretch]:
+    """The same from the end of a track, whose last event is `last` (-1 for none), to the beginning of one.
+
+    Args:
+        named: Makes a stretch; for rows and tracks that have other numbers where it is to be used.
+    """
     end = int(made.upper[track])
     begin = int(made.end[last]) if last >= 0 else int(made.lower[track])
-    found = [Stretch(-1, track, Activity.ARITHMETIC, max(begin, until), end)] if end > max(begin, until) else []
+    found = [named(-1, track, Activity.ARITHMETIC, begin, end)] if end > begin else []
     if last >= 0:
-        found += _backwards(made, last, begin, until)
+        found += _backwards(made, last, begin, -1, named)
     return found
 
 
-def _backwards(made: Dependencies, row: int, now: int, until: int) -> Iterator[Stretch]:
+def _backwards(
+    made: Dependencies,
+    row: int,
+    now: int,
+    until: int,
+    named: Callable[[int, int, Activity, int, int], Stretch] = Stretch,
+) -> Iterator[Stretch]:
     # a chain is followed event by event, for which memory views are faster than arrays
-    tracks, activities, on_group = memoryview(made.track), memoryview(made.activity), memoryview(made.on_group)
-    begins, ends, befores = memoryview(made.begin), memoryview(made.end), memoryview(made.before)
-    causes, sinces = memoryview(made.cause), memoryview(made.since)
+    tracks, activities, on_group = made.track.data, made.activity.data, made.on_group.data
+    begins, ends, befores = made.begin.data, made.end.data, made.before.data
+    causes, sinces = made.cause.data, made.since.data
     still, before_now = 0, now + 1
     while row >= 0 and now > until:
         still = still + 1 if now == before_now else 0
@@ -66,24 +78,24 @@ def _backwards(made: Dependencies, row: int, now: int, until: int) -> Iterator[S
         cause, since = causes[row], sinces[row]
         if cause >= 0 and since <= now and still < _MOST_STILL:
             if now > since:
-                yield Stretch(row, track, activity, max(since, until), now)
+                yield named(row, track, activity, max(since, until), now)
             row, now = cause, min(since, ends[cause])
             continue
         start = min(now, begins[row])
         if now > start:
-            yield Stretch(row, track, activity, max(start, until), now)
+            yield named(row, track, activity, max(start, until), now)
         now = start
         if not on_group[row]:  # an engine goes on from what issued its work
             issuer = befores[row]
             if issuer >= 0 and until < now and (ended := ends[issuer]) < now:
-                yield Stretch(row, track, activity, max(ended, until), now)
+                yield named(row, track, activity, max(ended, until), now)
                 now = ended
             row = issuer
             continue
         before = befores[row]
         ended = ends[before] if before >= 0 else int(made.lower[track])
         if ended < now and now > until:
-            yield Stretch(row, track, Activity.ARITHMETIC, max(ended, until), now)
+            yield named(row, track, Activity.ARITHMETIC, max(ended, until), now)
             now = ended
         row = before
 
@@ -114,8 +126,12 @@ def blame(made: Dependencies, rows: Int64) -> Blame:
     pieces = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int8), *[np.empty(0, np.int64)] * 2)]
 
     def add(which: Int64, of: Int64, kind: NDArray[np.int8], low: Int64, high: Int64) -> None:
-        keep = np.flatnonzero(high > low)
-        pieces.append((which[keep], of[keep], kind[keep], low[keep], high[keep]))
+        keep = high > low
+        if keep.all():
+            pieces.append((which, of, kind, low, high))
+        else:
+            keep = np.flatnonzero(keep)
+            pieces.append((which[keep], of[keep], kind[keep], low[keep], high[keep]))
 
     # what an event did by itself, from `since` on; unless it has a cause, that is all of it
     floor, now, row = made.begin[rows], made.end[rows], rows

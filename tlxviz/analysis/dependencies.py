@@ -13,12 +13,11 @@ did, and from there to the event that let it begin or go on. That is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import IntEnum
-
 import numpy as np
 from numpy.typing import NDArray
 
+from tlxviz.analysis.engines import copies, of_kind, products_of_cores
+from tlxviz.analysis.links import Activity, Dependencies
 from tlxviz.analysis.occupation import Occupation
 from tlxviz.analysis.parts import Part, Parts
 from tlxviz.trace.model import LaunchTrace, TrackKind
@@ -26,93 +25,11 @@ from tlxviz.trace.vocabulary import Work, meaning
 
 Int64 = NDArray[np.int64]
 
-_LATE_CYCLES = 8
-"""A copy or MMA that begins so much later than it was issued was held up by the one before it."""
-_LONGER = 1.1
-"""A copy that takes so much longer than the shortest of its site was held up as well."""
-_QUEUE_CYCLES = 32
-"""The issue of an MMA that takes so much longer than the shortest of its line was held up."""
-_ROOM_CYCLES = 16
-"""By so much the MMA that made room may seem to end after the issue that waited for it."""
 _CLOCK_CYCLES = 64
 """By so much a measured release may seem to come after the wait that it ended."""
 _UNKNOWN_CYCLES = 256
 """A wait that took longer, and that no event released, is not explained."""
-_SYNCHRONOUS = "tt.dot"
-"""The operation whose issue goes on once the product is there."""
-_STORES = frozenset({"tma_store", "tma_reduce"})
-
-
-class Activity(IntEnum):
-    """What a stretch of a chain is."""
-
-    ARITHMETIC = 0
-    """A warp group between its events: arithmetic, loads without TMA, control flow."""
-    ISSUE = 1
-    """A warp group hands work to others: arrivals, expects, copies, MMAs, fences."""
-    HAND_OFF = 2
-    """From the release of a wait until the warp group goes on; a wait that found its phase complete."""
-    COPY_LATENCY = 3
-    """A copy that nothing held up; a wait for copies without TMA, which no event ends."""
-    COPY_BANDWIDTH = 4
-    """A copy behind others that the engine or memory was busy with."""
-    PRODUCT = 5
-    """The tensor core computes."""
-    UNKNOWN = 6
-    """A wait of which nobody recorded what ended it."""
-
-
 _ENGINES = {TrackKind.TMA: Activity.COPY_LATENCY, TrackKind.TENSOR_CORE: Activity.PRODUCT}
-
-
-@dataclass(frozen=True, slots=True)
-class Dependencies:
-    """One entry per event of the launch; rows are those of the event table, -1 for none."""
-
-    begin: Int64
-    end: Int64
-    track: Int64
-    on_group: NDArray[np.bool_]
-    """Whether it is on a warp group's track."""
-    work: NDArray[np.int8]
-    """A `Work` value; BUSY for engines."""
-    activity: NDArray[np.int8]
-    """An `Activity`: what the event itself did, from `since` to its end."""
-    since: Int64
-    """SM cycle at which that began: the release of a wait that was held up, the end of the copy before it. Never
-    after its own end, nor after that of its cause."""
-    cause: Int64
-    """The event that it went on from at `since`, on another track or engine; -1 if it goes on from `before`."""
-    before: Int64
-    """The event before it on the warp group's track; of a copy or MMA, the operation that issued it."""
-    lower: Int64
-    """First cycle of each track."""
-    upper: Int64
-    """Cycle at which each track ends."""
-
-    def renumbered(self, places: Int64, numbers: Int64, track_numbers: Int64, occupied: Occupation) -> Dependencies:
-        """The same by other rows and tracks.
-
-        Args:
-            places: Of each new row, where the event stood.
-            numbers: Of each row so far, the new one.
-            track_numbers: Of each track so far, the new number.
-            occupied: The life of the tracks, by their new numbers.
-        """
-        number = np.append(numbers, -1)
-        return Dependencies(
-            self.begin[places],
-            self.end[places],
-            track_numbers[self.track[places]],
-            self.on_group[places],
-            self.work[places],
-            self.activity[places],
-            self.since[places],
-            number[self.cause[places]],
-            number[self.before[places]],
-            occupied.lower,
-            occupied.upper,
-        )
 
 
 def dependencies(launch: LaunchTrace, occupied: Occupation) -> Dependencies:
@@ -158,7 +75,7 @@ def linked(part: Part) -> Dependencies:
     _waits(made, np.flatnonzero(made.work[groups] == Work.WAIT), by)
     _meetings(made, part, site)
     sms = np.array([each.sm for each in launch.tracks] or [0], np.int64)
-    for track_kind, join in ((TrackKind.TMA, _copies), (TrackKind.TENSOR_CORE, _products)):
+    for track_kind, join in ((TrackKind.TMA, copies), (TrackKind.TENSOR_CORE, products_of_cores)):
         there = part.on[track_kind]
         if there.stop > there.start:
             join(made, part, there, sms, by, site)
@@ -213,7 +130,7 @@ def _meetings(made: Dependencies, part: Part, site: Int64) -> None:
     launch = part.launch
     if not any(each.kind == "named_wait" for each in launch.sites):
         return
-    rows = np.flatnonzero(_of_kind(launch, "named_wait")[site[part.on[TrackKind.WARP_GROUP]]])
+    rows = np.flatnonzero(of_kind(launch, "named_wait")[site[part.on[TrackKind.WARP_GROUP]]])
     if not len(rows):
         return
     cta = np.array([each.cta for each in launch.tracks], np.int64)[made.track[rows]]
@@ -228,90 +145,3 @@ def _meetings(made: Dependencies, part: Part, site: Int64) -> None:
     others = (rows != latest) & (came > made.since[rows]) & (came <= made.end[rows]) & (phase[order] >= 0)
     mine, came, latest = rows[others], came[others], latest[others]
     made.since[mine], made.cause[mine], made.activity[mine] = came, latest, Activity.HAND_OFF
-
-
-def _of_kind(launch: LaunchTrace, *kinds: str) -> NDArray[np.bool_]:
-    """Whether each site is of these kinds; one entry more, false, for site -1."""
-    return np.array([*(each.kind in kinds for each in launch.sites), False])
-
-
-def shortest_of_line(launch: LaunchTrace, made: Dependencies, rows: Int64) -> Int64:
-    """SM cycles of the shortest of the events `rows` at each one's line of the source, whichever warp group runs it."""
-    lines: dict[tuple[str, int], int] = {}
-    line = np.array([*(lines.setdefault((each.file, each.line), len(lines)) for each in launch.sites), -1], np.int64)
-    line = line[launch.events["site"][rows]]
-    shortest = np.full(len(lines) + 1, np.iinfo(np.int64).max)
-    np.minimum.at(shortest, line, made.end[rows] - made.begin[rows])
-    return shortest[line]
-
-
-def in_line(made: Dependencies, rows: Int64, line: Int64, rank: Int64) -> tuple[Int64, Int64, NDArray[np.bool_]]:
-    """Events of engines by line and begin, the event before each in its line, and whether there is one.
-
-    Args:
-        rank: What decides among events that begin together: rows of a trace, which stand by end.
-    """
-    order = np.lexsort((rank, made.begin[rows], line))
-    rows = rows[order]
-    previous = np.concatenate(([-1], rows[:-1]))
-    return rows, previous, np.concatenate(([False], np.diff(line[order]) == 0))
-
-
-def _copies(made: Dependencies, part: Part, there: slice, sms: Int64, by: Int64, site: Int64) -> None:
-    # loads and stores have ways of their own
-    line = sms[made.track[there]] * 2 + _of_kind(part.launch, *_STORES)[site[there]]
-    rows, previous, known = in_line(made, np.arange(there.start, there.stop), line, part.rows[there])
-    begin, end, issuer = made.begin[rows], made.end[rows], by[rows]
-    made.before[rows] = issuer
-    issued = np.where(issuer >= 0, made.end[issuer], begin)
-    late = (begin - issued > _LATE_CYCLES) | (end - begin > _LONGER * part.shortest.copy[site[rows]])
-    ended = made.end[previous]
-    queued = late & known & (ended < end) & (ended > issued)
-    behind = rows[queued]
-    made.activity[behind], made.since[behind] = Activity.COPY_BANDWIDTH, ended[queued]
-    made.cause[behind] = previous[queued]
-
-
-def _products(made: Dependencies, part: Part, there: slice, sms: Int64, by: Int64, site: Int64) -> None:
-    line = sms[made.track[there]]
-    rows, previous, known = in_line(made, np.arange(there.start, there.stop), line, part.rows[there])
-    begin, end, issuer = made.begin[rows], made.end[rows], by[rows]
-    made.before[rows] = issuer
-    # the tensor core was still busy when the product was handed to it; where it began is no sign of it: measured ones
-    # begin when they have been issued, and arithmetic of other warps delays simulated ones
-    asked = np.where(issuer >= 0, made.begin[issuer], begin)
-    ended = made.end[previous]
-    queued = known & (ended > asked) & (ended < end)
-    made.since[rows[queued]] = ended[queued]
-    made.cause[rows[queued]] = previous[queued]
-    _full_queue(made, part, rows, sms, site)
-    at_once = np.array([*(each.text == _SYNCHRONOUS for each in part.launch.sites), False])
-    if at_once.any():
-        waited_for = at_once[site[rows]] & (issuer >= 0) & (end > begin)
-        waited_for &= (end <= made.end[issuer]) & (begin >= made.begin[issuer])
-        made.since[issuer[waited_for]] = end[waited_for]
-        made.cause[issuer[waited_for]] = rows[waited_for]
-
-
-def _full_queue(made: Dependencies, part: Part, rows: Int64, sm_of_track: Int64, site: Int64) -> None:
-    """Issues of MMAs that waited for room: the last MMA that ended on the SM by then made it."""
-    of_groups = site[part.on[TrackKind.WARP_GROUP]]
-    issues = np.flatnonzero(_of_kind(part.launch, "mma")[of_groups])
-    begin, end = made.begin[issues], made.end[issues]
-    held = np.flatnonzero(end - begin > part.shortest.issue[of_groups[issues]] + _QUEUE_CYCLES)
-    if not len(held):
-        return
-    issues, begin, end = issues[held], begin[held], end[held]
-    # one ascending sequence for all SMs, in which the last end before each issue's is searched
-    span = int(made.end.max()) + _ROOM_CYCLES + 1
-    ends = sm_of_track[made.track[rows]] * span + made.end[rows]
-    order = np.argsort(ends, kind="stable")
-    ends = ends[order]
-    sm = sm_of_track[made.track[issues]]
-    # how long a measured product ran is the model's word
-    place = np.searchsorted(ends, sm * span + end + _ROOM_CYCLES, side="right") - 1
-    found = rows[order[np.maximum(place, 0)]]
-    room = made.end[found]
-    made_room = (place >= 0) & (ends[place] // span == sm) & (room > begin) & (made.begin[found] < room)
-    made.since[issues[made_room]] = np.minimum(room, end)[made_room]
-    made.cause[issues[made_room]] = found[made_room]

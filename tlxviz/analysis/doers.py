@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.dependencies import Dependencies
+from tlxviz.analysis.links import Dependencies
 from tlxviz.analysis.parts import Part
 from tlxviz.trace.model import LaunchTrace, TrackKind
 
@@ -60,7 +60,7 @@ def _stretches(part: Part, made: Dependencies, sms: Int64) -> tuple[Int64, Int64
     Where products overlap, also those of several CTAs, the cycles are those of the one that began first.
     """
     there = part.on[TrackKind.TENSOR_CORE]
-    rows = np.arange(there.start, there.stop)
+    rows = part.places(there)
     sm = sms[made.track[there]]
     order = np.lexsort((part.rows[there], made.end[there], made.begin[there], sm))
     rows, sm = rows[order], sm[order]

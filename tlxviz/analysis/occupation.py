@@ -104,9 +104,10 @@ def by_begin(track: Int64, begin: NDArray[Any], end: NDArray[Any]) -> tuple[Int6
     late = np.flatnonzero((begin[1:] < begin[:-1]) & (track[1:] == track[:-1]))
     if not len(late):
         return late, late
-    mixed = np.zeros(int(track[-1]) + 1, bool)
-    mixed[track[late]] = True
-    some = np.flatnonzero(mixed[track])
+    mixed = np.unique(track[late])
+    firsts: list[int] = np.searchsorted(track, mixed).tolist()
+    ends: list[int] = np.searchsorted(track, mixed, side="right").tolist()
+    some = np.concatenate([np.arange(first, end) for first, end in zip(firsts, ends, strict=True)])
     return some, some[np.lexsort((end[some], begin[some], track[some]))]
 
 

@@ -67,7 +67,7 @@ class Part:
         """Where the events of each of these begin."""
         self._table = table
 
-    @property
+    @cached_property
     def rows(self) -> Int64:
         """Of each event, its row in the table of the whole launch."""
         return self._table.rows[self._span].astype(np.int64)
@@ -78,6 +78,10 @@ class Part:
         events, track = self.launch.events, self.launch.events["track"]
         begin, cycles = cover(track, events["begin"], events["end"], *self._lives)
         return Occupation(np.arange(len(track)), track, begin, cycles, *self._lives)
+
+    def places(self, there: slice) -> Int64:
+        """Those of a slice of the events, such as `on` has."""
+        return self.occupied.row[there]
 
     def by_end(self) -> LaunchTrace:
         """The launch of this part with its events in the order that a trace has."""
@@ -124,8 +128,10 @@ class _Table:
         narrow = size == 0 or max(abs(int(seen.first.min())), int(seen.last.max())) < 2**31 > size
         # half the bytes: memory that nobody has used yet costs more than arithmetic
         self.type = np.int32 if narrow else np.int64
-        self.columns = {name: np.empty(size, self.type) for name in (*_KEPT, "released_by")}
-        self.rows = np.empty(size, self.type)
+        names = (*_KEPT, "released_by", "row")
+        # one array: the larger it is, the larger the pages that it is given
+        self.columns = dict(zip(names, np.empty((len(names), size), self.type), strict=True))
+        self.rows = self.columns["row"]
         place = np.full(size + 1, -1, self.type)
         self._sort(place)
         self.shortest = Shortest(*(np.full(len(launch.sites) + 1, _NEVER) for _ in range(2)))
@@ -168,7 +174,8 @@ class _Table:
 
     def _shortest(self, low: int, high: int) -> None:
         """Notes the shortest copies and issues of MMAs of a part."""
-        kinds = [self.launch.tracks[each].kind for each in self.tracks[low:high].tolist()]
+        own: list[int] = self.tracks[low:high].tolist()
+        kinds = [self.launch.tracks[each].kind for each in own]
         stops = [self.ends[low + kinds.count(TrackKind.WARP_GROUP)]]
         stops.append(self.ends[low + sum(each in (TrackKind.WARP_GROUP, TrackKind.TMA) for each in kinds)])
         mma = np.array([*(each.kind == "mma" for each in self.launch.sites), False])

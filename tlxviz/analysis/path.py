@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tlxviz.analysis.chains import Stretch, chain_of_track
-from tlxviz.analysis.dependencies import Activity, Dependencies
+from tlxviz.analysis.links import Activity, Dependencies
 from tlxviz.analysis.occupation import Int64, Occupation
 from tlxviz.analysis.parts import Part
 from tlxviz.trace.model import LaunchTrace, TrackKind
@@ -72,12 +72,12 @@ def chain_in_part(part: Part, made: Dependencies, track: int) -> list[Stretch]:
         track: Its number in the whole launch.
     """
     here = int(np.flatnonzero(part.tracks == track)[0])
-    steps = chain_of_track(made, here, _last(part.occupied, here))
-    rows, tracks = memoryview(part.rows), memoryview(part.tracks)
-    return [
-        Stretch(rows[step.row] if step.row >= 0 else -1, tracks[step.track], step.activity, step.begin, step.end)
-        for step in steps
-    ]
+    rows, tracks = part.rows.data, part.tracks.data
+
+    def named(row: int, track: int, activity: Activity, begin: int, end: int) -> Stretch:
+        return Stretch(rows[row] if row >= 0 else -1, tracks[track], activity, begin, end)
+
+    return chain_of_track(made, here, _last(part.occupied, here), named)
 
 
 def path_along(
@@ -137,7 +137,7 @@ def _last(occupied: Occupation, track: int) -> int:
 
 
 def _shares(launch: LaunchTrace, steps: Iterable[Stretch], total: int) -> tuple[PathShare, ...]:
-    site = memoryview(launch.events["site"])
+    site = launch.events["site"].data
     found: dict[tuple[int, int, Activity], int] = {}
     for step in steps:
         number = site[step.row] if step.row >= 0 and step.activity != Activity.ARITHMETIC else -1

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlxviz.analysis.contributions import phase_of_events
-from tlxviz.analysis.dependencies import Activity, Dependencies, in_line, shortest_of_line
+from tlxviz.analysis.engines import in_line, shortest_of_line
+from tlxviz.analysis.links import Activity, Dependencies
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import Work
 

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from tlxviz.analysis.attributor import Attributor
 from tlxviz.analysis.chains import Stretch
-from tlxviz.analysis.dependencies import Dependencies, linked
+from tlxviz.analysis.dependencies import linked
 from tlxviz.analysis.groups import WarpGroup, group_of_track
+from tlxviz.analysis.links import Dependencies
 from tlxviz.analysis.occupation import longest_cta
 from tlxviz.analysis.parts import Part, Parts
 from tlxviz.analysis.path import chain_in_part
