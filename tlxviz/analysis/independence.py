@@ -52,7 +52,7 @@ def _neighbours(launch: LaunchTrace, cta: Int64, seen: Survey, union: _Union) ->
     """Joins CTAs that share an SM at a time."""
     numbers: list[int] = cta.tolist()
     begins: list[int] = seen.first.tolist()
-    ends: list[int] = np.maximum(seen.last, np.array([each.end for each in launch.tracks], np.int64)).tolist()
+    ends: list[int] = seen.last.tolist()
     on_sm: dict[int, list[tuple[int, int, int]]] = {}
     for number, begin, end, track in zip(numbers, begins, ends, launch.tracks, strict=True):
         on_sm.setdefault(track.sm, []).append((begin, end, number))

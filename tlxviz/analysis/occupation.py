@@ -101,7 +101,8 @@ def by_begin(track: Int64, begin: NDArray[Any], end: NDArray[Any]) -> tuple[Int6
 
     Only events of engines have to move: there, what began first need not end first.
     """
-    late = np.flatnonzero((begin[1:] < begin[:-1]) & (track[1:] == track[:-1]))
+    late = np.flatnonzero(begin[1:] < begin[:-1])
+    late = late[track[late] == track[late + 1]]
     if not len(late):
         return late, late
     mixed = np.unique(track[late])
@@ -115,12 +116,12 @@ def cover(track: Int64, begin: Int64, end: Int64, lower: Int64, upper: Int64) ->
     """When each event has its track for itself, and how long. Events stand by track and begin; none is changed."""
     if not len(track):
         return begin, end
-    same = track[1:] == track[:-1]
-    starts = np.concatenate(([0], np.flatnonzero(~same) + 1))
+    starts = np.concatenate(([0], np.flatnonzero(track[1:] != track[:-1]) + 1))
     ends = np.append(starts[1:], len(track)) - 1
     # most tracks are those of warp groups, and have nothing to be cut
     overlapping = np.zeros(len(lower), bool)
-    overlapping[track[np.flatnonzero((begin[1:] < end[:-1]) & same)]] = True
+    early = np.flatnonzero(begin[1:] < end[:-1])
+    overlapping[track[early[track[early] == track[early + 1]]]] = True
     overlapping[track[starts[begin[starts] < lower[track[starts]]]]] = True
     overlapping[track[ends[end[ends] > upper[track[ends]]]]] = True
     cycles = end - begin

@@ -23,7 +23,7 @@ class Survey:
     first: Int64
     """First cycle of each track with its events."""
     last: Int64
-    """The last cycle of its events; the first one of the track where it has none."""
+    """The last one; where the track has no end, that of its events."""
     counts: Int64
     """Its events."""
     looping: NDArray[np.bool_]
@@ -40,15 +40,18 @@ def blocks(size: int) -> Iterator[slice]:
 def survey(launch: LaunchTrace) -> Survey:
     """Goes over all events once."""
     events, tracks, columns = launch.events, len(launch.tracks), len(launch.sites) + 1
-    first = np.array([each.begin for each in launch.tracks], np.int64)
-    last = first.copy()
+    lower = np.array([each.begin for each in launch.tracks], np.int64)
+    upper = np.maximum(lower, np.array([each.end for each in launch.tracks], np.int64))
+    first, last = lower.copy(), upper.copy()
     counts = np.zeros(tracks, np.int64)
     # four for each site, the first four for site -1
     loops = np.zeros(4 * columns, np.int64)
     for block in blocks(len(events)):
         track, inner = events["track"][block].astype(np.intp), events["inner"][block]
-        np.minimum.at(first, track, events["begin"][block])
-        np.maximum.at(last, track, events["end"][block])
+        begin, end = events["begin"][block], events["end"][block]
+        early, late = np.flatnonzero(begin < lower[track]), np.flatnonzero(end > upper[track])
+        np.minimum.at(first, track[early], begin[early])
+        np.maximum.at(last, track[late], end[late])
         counts += np.bincount(track, minlength=tracks)
         key = events["site"][block].astype(np.int64)
         key += 1
