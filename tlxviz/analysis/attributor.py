@@ -59,6 +59,7 @@ class _Part:
     def __init__(self, every: Attributor, part: Part, made: Dependencies, group: Int64) -> None:
         of_groups = part.on[TrackKind.WARP_GROUP]
         self.every, self.part, self.made, self.group_of_track = every, part, made, group
+        self.group = part.spread(group)[of_groups]
         self.add = every.ledger.add
         self.begin, self.end = made.begin[of_groups], made.end[of_groups]
         self.track, self.work = made.track[of_groups], made.work[of_groups]
@@ -97,7 +98,7 @@ class _Part:
         own, all_of_it = cycles_of_products(self.part, made, held, self.begin[held], made.since[held])
         all_of_it = np.minimum(all_of_it, cycles[held])
         own = np.minimum(own, all_of_it)
-        group, phase = self.group_of_track[self.track[held]], self.phases.of[held]
+        group, phase = self.group[held], self.phases.of[held]
         place = self.every.place_of_site[self.site[held]]
         for part, cause in ((own, Cause.TENSOR_CORE), (all_of_it - own, Cause.TENSOR_CORE_OTHER)):
             self.add(group, phase, NUMBER[cause], place, -1, Activity.PRODUCT, part)
@@ -107,7 +108,7 @@ class _Part:
         self, events: Int64, phase: NDArray[np.int8], cause: int, place: Int64 | int, doing: Activity, cycles: Int64
     ) -> None:
         """Takes what these events have been given from the main loop, and gives it to their phase."""
-        group, cycles, phase = self.group_of_track[self.track[events]], cycles[events], phase[events]
+        group, cycles, phase = self.group[events], cycles[events], phase[events]
         self.add(group, np.full(len(events), Phase.LOOP, np.int8), cause, place, -1, doing, -cycles)
         self.add(group, phase, cause, place, -1, doing, cycles)
 
@@ -117,7 +118,7 @@ class _Part:
         found = blame(made, waits)
         kind, of_itself = self._kinds(waits)
         track = self.track[waits]
-        group, phase = self.group_of_track[track], self.phases.of[waits]
+        group, phase = self.group[waits], self.phases.of[waits]
         place = every.place_of_site[self.site[waits]]
         # what a wait took by itself, and what is due to others
         at, activity, cycles = found.place[: found.own], found.activity[: found.own], found.cycles[: found.own]

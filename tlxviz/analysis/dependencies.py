@@ -56,15 +56,14 @@ def linked(part: Part) -> Dependencies:
     before[groups] = np.arange(-1, groups.stop - 1)
     before[part.heads[part.heads < groups.stop]] = -1
     site = events["site"]
-    kind = _KindsOfEvents(launch)
-    at = kind.of(occupied.track, site)
+    works, activities = _works_and_activities(part, site)
     made = Dependencies(
         begin,
         end,
         occupied.track,
         on_group,
-        kind.work[at],
-        kind.activity[at],
+        works,
+        activities,
         begin.copy(),
         np.full(size, -1, np.int64),
         before,
@@ -82,36 +81,23 @@ def linked(part: Part) -> Dependencies:
     return made
 
 
-class _KindsOfEvents:
-    """What is known of an event by its track and site: tables with an entry for each combination."""
-
-    def __init__(self, launch: LaunchTrace) -> None:
-        kinds = [*(each.kind for each in launch.sites), ""]
-        self._columns = len(kinds)
-        works = {
-            (kind, track): known.work if (known := meaning(kind, track)) is not None else Work.BUSY
-            for kind in set(kinds)
-            for track in TrackKind
-        }
-        rows = {track: np.array([works[kind, track] for kind in kinds], np.int8) for track in TrackKind}
-        copied = np.array([kind == "async_copy_wait" for kind in kinds])
-        activities = {track: np.full(len(kinds), _ENGINES.get(track, Activity.ISSUE), np.int8) for track in rows}
-        waits = rows[TrackKind.WARP_GROUP] == Work.WAIT
-        activities[TrackKind.WARP_GROUP][waits] = np.where(copied, Activity.COPY_LATENCY, Activity.HAND_OFF)[waits]
-        self.work = self._table(launch, rows)
-        self.activity = self._table(launch, activities)
-
-    def _table(self, launch: LaunchTrace, rows: dict[TrackKind, NDArray[np.int8]]) -> NDArray[np.int8]:
-        # the first column is that of site -1
-        rolled = {track: np.roll(row, 1) for track, row in rows.items()}
-        return np.concatenate([rolled[each.kind] for each in launch.tracks] or [np.zeros(0, np.int8)])
-
-    def of(self, track: Int64, site: Int64) -> Int64:
-        """Where each event is found in the tables."""
-        found = track * self._columns
-        found += site
-        found += 1
-        return found
+def _works_and_activities(part: Part, site: Int64) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """The `Work` and the `Activity` of each event."""
+    kinds = [*(each.kind for each in part.launch.sites), ""]
+    works, activities = np.empty(len(site), np.int8), np.empty(len(site), np.int8)
+    for track_kind, there in part.on.items():
+        if there.stop == there.start:
+            continue
+        of_kind = {each: known.work if (known := meaning(each, track_kind)) else Work.BUSY for each in set(kinds)}
+        works[there] = np.array([of_kind[each] for each in kinds], np.int8)[site[there]]
+        if track_kind != TrackKind.WARP_GROUP:
+            activities[there] = _ENGINES.get(track_kind, Activity.ISSUE)
+            continue
+        doing = dict.fromkeys(of_kind, Activity.ISSUE)
+        doing |= {each: Activity.HAND_OFF for each, work in of_kind.items() if work == Work.WAIT}
+        doing |= {each: Activity.COPY_LATENCY for each in doing if each == "async_copy_wait"}
+        activities[there] = np.array([doing[each] for each in kinds], np.int8)[site[there]]
+    return works, activities
 
 
 def _waits(made: Dependencies, rows: Int64, released_by: Int64) -> None:

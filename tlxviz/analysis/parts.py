@@ -79,6 +79,10 @@ class Part:
         begin, cycles = cover(track, events["begin"], events["end"], *self._lives)
         return Occupation(np.arange(len(track)), track, begin, cycles, *self._lives)
 
+    def spread(self, of_tracks: Int64) -> Int64:
+        """What each track has, for each event."""
+        return np.repeat(of_tracks, self._counts)
+
     def places(self, there: slice) -> Int64:
         """Those of a slice of the events, such as `on` has."""
         return self.occupied.row[there]

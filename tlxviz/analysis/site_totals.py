@@ -43,7 +43,7 @@ def site_totals(part: Part, group: Int64, groups: int) -> SiteTotals:
     of_groups = part.on[TrackKind.WARP_GROUP]
     shape = (groups, len(part.launch.sites) + 1)
     # the first column is that of site -1
-    key = (group * shape[1] + 1)[part.occupied.track[of_groups]] + part.launch.events["site"][of_groups]
+    key = part.spread(group * shape[1] + 1)[of_groups] + part.launch.events["site"][of_groups]
     spent = part.occupied.cycles[of_groups]
     cycles, longest = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
     np.add.at(cycles.ravel(), key, spent)
