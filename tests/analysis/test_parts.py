@@ -86,3 +86,17 @@ def test_events_of_a_part_stand_by_kind_of_track_track_and_begin() -> None:
         assert part.by_end().events["end"].tolist() == launch.events["end"][np.sort(part.rows)].tolist()
         rows += part.rows.tolist()
     assert sorted(rows) == list(range(len(launch.events)))
+
+
+def test_times_that_need_more_than_32_bits_are_kept() -> None:
+    late = 2**31 - 150
+    scene = Scene()
+    group = scene.group("a", late, late + 400)
+    issue = scene.event(group, "tma_load", late, late + 20)
+    copy = scene.copy(group, late + 30, late + 300, by=issue)
+    scene.event(group, "wait", late + 20, late + 310, by=copy)
+    launch = scene.launch()
+    part = Parts(launch)[0]
+    assert part.launch.events["end"].tolist() == [late + 20, late + 310, late + 300]
+    [found] = account(launch).attribution
+    assert (found.cycles, sum(item.cycles for item in found.items)) == (400, 400)
