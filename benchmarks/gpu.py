@@ -41,9 +41,10 @@ from tlxviz.probe.session import Session  # noqa: E402
 from tlxviz.sim.recording import Recording  # noqa: E402
 from tlxviz.trace.model import LaunchTrace  # noqa: E402
 
-ROUNDS = 9
+ROUNDS = 15
 WORK = (Cause.ARITHMETIC, Cause.ISSUE, Cause.TENSOR_CORE, Cause.PROLOGUE, Cause.EPILOGUE)
 HEAD_START_CYCLES = 1_000_000
+USUAL = 4
 
 GEMM = """
 import torch, hopper_gemm_ws
@@ -156,13 +157,16 @@ def with_proton(call: Callable[[], object], buffer: str) -> tuple[Callable[[], o
     return launch, hook
 
 
-def medians(launches: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Milliseconds of each, taken in turn."""
+def medians(launches: dict[str, Callable[[], object]], usual: Callable[[], object]) -> dict[str, float]:
+    """Milliseconds of each, taken in turn, each behind the same launches: a GEMM runs at the GPU's limit of power, and its
+    clock depends on what ran before."""
     times: dict[str, list[float]] = {name: [] for name in launches}
     for _ in range(ROUNDS):
         for name, launch in launches.items():
             first, last = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             torch.cuda._sleep(HEAD_START_CYCLES)
+            for _ in range(USUAL):
+                usual()
             first.record()
             launch()
             last.record()
@@ -193,7 +197,7 @@ def slow_downs(name: str, call: Callable[[], object], ctas: int, records: int) -
             failures[each] = f"{type(error).__name__}: {error}"[:300]
             del launches[each]
         seconds[each] = time.perf_counter() - begin
-    found = medians(launches)
+    found = medians(launches, call)
     return {"kernel": name, "ms": found, "first_launch_s": seconds, "failures": failures}
 
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from tlxviz.analysis.attribution import GroupAttribution, attribution
+from tlxviz.analysis.attribution import GroupAttribution, summed
 from tlxviz.analysis.compiled import Compiled, compiled
-from tlxviz.analysis.dependencies import Dependencies, dependencies
+from tlxviz.analysis.dependencies import dependencies
 from tlxviz.analysis.groups import WarpGroup, warp_groups
-from tlxviz.analysis.occupation import Occupation, occupation
-from tlxviz.analysis.path import CriticalPath, critical_path
+from tlxviz.analysis.links import Dependencies
+from tlxviz.analysis.occupation import Int64, Occupation, occupation
+from tlxviz.analysis.parts import Parts
+from tlxviz.analysis.path import CriticalPath, path_along
 from tlxviz.analysis.rings import Ring, rings
 from tlxviz.analysis.roofline import Roofline, roofline
-from tlxviz.analysis.site_totals import SiteTotals, site_totals
+from tlxviz.analysis.site_totals import SiteTotals
 from tlxviz.analysis.slack import BarrierSlack, barrier_slacks, slacks
 from tlxviz.analysis.steady import SteadyState, steady_states
+from tlxviz.analysis.strip import Strip, steady_strip
+from tlxviz.analysis.sums import Sums
 from tlxviz.analysis.utilisation import Coverage, Utilisation, coverage, utilisation
+from tlxviz.ir import TtgirError, load_program
+from tlxviz.ir.program import Program
 from tlxviz.trace.model import LaunchTrace
 
 
@@ -31,44 +37,74 @@ class Account:
         return warp_groups(self.launch)
 
     @cached_property
-    def occupied(self) -> Occupation:
-        return occupation(self.launch)
+    def parts(self) -> Parts:
+        return Parts(self.launch)
 
     @cached_property
+    def lives(self) -> Int64:
+        """SM cycles of each track."""
+        return self.parts.upper - self.parts.lower
+
+    @cached_property
+    def sums(self) -> Sums:
+        return Sums(self.launch, self.groups, self.parts)
+
+    @property
     def totals(self) -> SiteTotals:
-        return site_totals(self.launch, self.groups, self.occupied)
-
-    @cached_property
-    def dependencies(self) -> Dependencies:
-        return dependencies(self.launch, self.occupied)
+        return self.sums.totals
 
     @cached_property
     def attribution(self) -> tuple[GroupAttribution, ...]:
-        return attribution(self.launch, self.groups, self.occupied, self.dependencies)
+        return summed(self.sums.attributor, self.groups, self.lives)
 
     @cached_property
     def path(self) -> CriticalPath | None:
-        return critical_path(self.launch, self.occupied, self.dependencies)
+        return path_along(self.launch, self.parts.lower, self.parts.upper, self.sums.chain)
 
     @cached_property
     def slack(self) -> tuple[BarrierSlack, ...]:
         return barrier_slacks(self.launch, self.dependencies, slacks(self.launch, self.dependencies))
 
     @cached_property
+    def occupied(self) -> Occupation:
+        """Of the whole launch at once, as the next. What can be asked of its parts, is."""
+        return occupation(self.launch)
+
+    @cached_property
+    def dependencies(self) -> Dependencies:
+        return dependencies(self.launch, self.occupied)
+
+    @cached_property
     def steady(self) -> Mapping[str, SteadyState | None]:
-        return steady_states(self.launch, self.occupied)
+        part, cta = self.sums.longest, self.sums.longest_cta
+        return steady_states(part.launch, part.occupied, cta=cta) if part is not None else {}
 
     @cached_property
     def rings(self) -> tuple[Ring, ...]:
-        return rings(self.launch, self.occupied, steady=self.steady)
+        part, cta = self.sums.longest, self.sums.longest_cta
+        return rings(part.by_end(), part.occupied, cta=cta, steady=self.steady) if part is not None else ()
+
+    def strip(self, columns: int) -> Strip | None:
+        """The steady state in so many columns."""
+        part, cta = self.sums.longest, self.sums.longest_cta
+        return steady_strip(part.launch, part.occupied, cta=cta, columns=columns) if part is not None else None
 
     @cached_property
     def roofline(self) -> Roofline | None:
-        return roofline(self.launch)
+        known = self.totals.counts[: len(self.launch.agents), :-1]
+        return roofline(self.launch, known.sum(axis=0), self._program)
+
+    @cached_property
+    def _program(self) -> Program | None:
+        """None where it cannot be read: whoever needs it says so."""
+        try:
+            return load_program(self.launch.ttgir, f"TTGIR of {self.launch.kernel}") if self.launch.ttgir else None
+        except TtgirError:
+            return None
 
     @cached_property
     def compiled(self) -> Compiled | None:
-        return compiled(self.launch)
+        return compiled(self.launch, self._program)
 
     @cached_property
     def utilisation(self) -> Utilisation:

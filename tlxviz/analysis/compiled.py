@@ -13,6 +13,7 @@ from tlxviz.analysis.spilled import GroupSpills, spilled
 from tlxviz.devices.model import Limits
 from tlxviz.devices.occupancy import Bound, bounds, most_registers, most_shared
 from tlxviz.ir import load_program
+from tlxviz.ir.program import Program
 from tlxviz.trace.model import AgentRow, LaunchTrace
 
 _WARPS_OF_A_GROUP = 4
@@ -100,8 +101,11 @@ class Compiled:
     """Of the source's barrier operations."""
 
 
-def compiled(launch: LaunchTrace) -> Compiled | None:
+def compiled(launch: LaunchTrace, program: Program | None = None) -> Compiled | None:
     """What the compiler made of a launch's kernel; None where the trace names no limits or no warp groups.
+
+    Args:
+        program: The kernel; None to have its TTGIR read.
 
     Raises:
         TtgirError: the TTGIR in the trace is damaged.
@@ -114,7 +118,8 @@ def compiled(launch: LaunchTrace) -> Compiled | None:
     spills = report.spills
     if spills is None and not metadata.get("ptxas") and metadata.get("spilled_bytes"):
         spills = Spills(int(metadata["spilled_bytes"]), None, None)
-    program = load_program(launch.ttgir, f"TTGIR of {launch.kernel}") if launch.ttgir else None
+    if program is None and launch.ttgir:
+        program = load_program(launch.ttgir, f"TTGIR of {launch.kernel}")
     warps = program.total_warps if program is not None else sum(agent.warps for agent in launch.agents)
     at_launch = int(metadata.get("registers") or 0) or report.registers
     shared = int(metadata.get("shared") or 0)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlxviz.analysis.chains import Stretch
-from tlxviz.analysis.dependencies import Activity
 from tlxviz.analysis.difference_launch import LaunchFacts
 from tlxviz.analysis.difference_places import Place, PlaceMap
+from tlxviz.analysis.links import Activity
 from tlxviz.trace.model import LaunchTrace, TrackKind
 
 Int64 = NDArray[np.int64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tlxviz.analysis.difference_launch import LaunchFacts
 from tlxviz.analysis.difference_places import Place, PlaceMap
-from tlxviz.analysis.phases import in_main_loop
+from tlxviz.analysis.survey import survey
 from tlxviz.trace.model import LaunchTrace
 
 Int64 = NDArray[np.int64]
@@ -96,7 +96,7 @@ class _Loop:
 class _Loops:
     def __init__(self, launch: LaunchTrace, facts: LaunchFacts) -> None:
         self._launch, self._facts = launch, facts
-        self._inside = in_main_loop(launch)
+        self._inside = survey(launch).looping
 
     def of(self, number: int) -> _Loop | None:
         """The main loop of a warp group in its first traced CTA; None where it has none."""

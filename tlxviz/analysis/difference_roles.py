@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tlxviz.analysis.attribution import CAUSES, Cause
+from tlxviz.analysis.causes import CAUSES, Cause
 from tlxviz.analysis.difference_launch import LaunchFacts
 from tlxviz.analysis.difference_places import Place, PlaceMap
 from tlxviz.trace.model import AgentRow, LaunchTrace
@@ -139,7 +139,7 @@ def _joined(entries: dict[Place, tuple[float, float]], places: PlaceMap) -> dict
 
 def _by_place(launch: LaunchTrace, facts: LaunchFacts) -> dict[Place, tuple[float, float]]:
     """Executions and SM cycles of a CTA at each place, on average over the traced CTAs."""
-    occupied, totals = facts.account.occupied, facts.account.totals
+    lives, totals = facts.account.lives, facts.account.totals
     counts, cycles = totals.counts, totals.cycles
     found: dict[Place, tuple[float, float]] = {}
     for number, each in enumerate(facts.account.groups):
@@ -155,6 +155,6 @@ def _by_place(launch: LaunchTrace, facts: LaunchFacts) -> dict[Place, tuple[floa
                 before[0] + float(counts[number, site]) / ctas,
                 before[1] + float(cycles[number, site]) / ctas,
             )
-        span = float(np.sum(occupied.upper[rows] - occupied.lower[rows]))
+        span = float(lives[rows].sum())
         found[Place(name, "", "", "", 0)] = (1.0, (span - float(cycles[number].sum())) / ctas)
     return found

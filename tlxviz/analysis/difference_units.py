@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from tlxviz.analysis.attribution import Cause
+from tlxviz.analysis.causes import Cause
 from tlxviz.analysis.difference_launch import LaunchFacts
 from tlxviz.analysis.shares import group_shares
 from tlxviz.analysis.utilisation import coverage, utilisation
@@ -73,7 +73,7 @@ def _shares(launch: LaunchTrace, facts: LaunchFacts) -> dict[str, float | None]:
     totals = facts.account.totals
     traced = [
         each
-        for each in group_shares(launch, facts.account.groups, facts.account.occupied, totals)
+        for each in group_shares(launch, facts.account.groups, facts.account.lives, totals)
         if each.shares is not None
     ]
     weights = [each.cycles * max(1, each.warps) for each in traced]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.dependencies import Dependencies
+from tlxviz.analysis.links import Dependencies
+from tlxviz.analysis.parts import Part
 from tlxviz.trace.model import LaunchTrace, TrackKind
 
 Int64 = NDArray[np.int64]
@@ -13,10 +14,11 @@ Int64 = NDArray[np.int64]
 
 def doers(launch: LaunchTrace, made: Dependencies, rows: Int64) -> Int64:
     """The track of the warp group that each event is of, or that issued it to an engine; -1 for none."""
-    track, issuer = made.track[rows], made.before[rows]
-    doer = np.where(made.on_group[rows], track, -1)
-    issued = ~made.on_group[rows] & (issuer >= 0)
-    doer[issued] = made.track[issuer[issued]]
+    track = made.track[rows]
+    doer = track.copy()
+    engines = np.flatnonzero(~made.on_group[rows])
+    issuer = made.before[rows[engines]]
+    doer[engines] = np.where(issuer >= 0, made.track[issuer], -1)
     # of what nobody is known to have issued, the site tells the warp group
     left = np.flatnonzero(doer < 0)
     if len(left):
@@ -36,13 +38,11 @@ def _by_site(launch: LaunchTrace, track: Int64, site: Int64) -> Int64:
     return np.array(found, np.int64)[of.reshape(-1)]
 
 
-def cycles_of_products(
-    launch: LaunchTrace, made: Dependencies, rows: Int64, begin: Int64, end: Int64
-) -> tuple[Int64, Int64]:
+def cycles_of_products(part: Part, made: Dependencies, rows: Int64, begin: Int64, end: Int64) -> tuple[Int64, Int64]:
     """SM cycles from `begin` to `end` in which the tensor core of the SM of the events `rows` ran products: those of
     their own warp group, and those of any."""
-    sms = np.array([each.sm for each in launch.tracks] or [0], np.int64)
-    sm, issuer, start, cycles = _stretches(launch, made, sms)
+    sms = np.array([each.sm for each in part.launch.tracks] or [0], np.int64)
+    sm, issuer, start, cycles = _stretches(part, made, sms)
     track = made.track[rows]
     # one ascending line of time for all SMs, and one for all warp groups
     first = int(made.begin.min(initial=0))
@@ -54,22 +54,22 @@ def cycles_of_products(
     return own, _covered(sm * span + start, cycles, here + begin, here + end)
 
 
-def _stretches(launch: LaunchTrace, made: Dependencies, sms: Int64) -> tuple[Int64, Int64, Int64, Int64]:
+def _stretches(part: Part, made: Dependencies, sms: Int64) -> tuple[Int64, Int64, Int64, Int64]:
     """SM, issuing track, begin and length of the stretches in which tensor cores ran products, by SM and begin.
 
     Where products overlap, also those of several CTAs, the cycles are those of the one that began first.
     """
-    cores = np.array([each.kind == TrackKind.TENSOR_CORE for each in launch.tracks] or [False])
-    rows = np.flatnonzero(cores[made.track])
-    sm = sms[made.track[rows]]
-    order = np.lexsort((made.end[rows], made.begin[rows], sm))
+    there = part.on[TrackKind.TENSOR_CORE]
+    rows = part.places(there)
+    sm = sms[made.track[there]]
+    order = np.lexsort((part.rows[there], made.end[there], made.begin[there], sm))
     rows, sm = rows[order], sm[order]
     begin, end = made.begin[rows], made.end[rows]
     if len(rows):
         shift = sm * (int(end.max()) - int(begin.min()) + 1)
         covered = np.maximum.accumulate(end + shift)
         begin[1:] = np.maximum(begin[1:], covered[:-1] - shift[1:])
-    return sm, doers(launch, made, rows), begin, np.maximum(end - begin, 0)
+    return sm, doers(part.launch, made, rows), begin, np.maximum(end - begin, 0)
 
 
 def _covered(start: Int64, cycles: Int64, begin: Int64, end: Int64) -> Int64:

@@ -62,43 +62,78 @@ def occupation(launch: LaunchTrace) -> Occupation:
     columns = launch.events
     track = columns["track"].astype(np.int64)
     begin, end = columns["begin"].astype(np.int64), columns["end"].astype(np.int64)
-    lower, upper = _bounds(launch, track, end)
+    last = np.array([row.begin for row in launch.tracks], np.int64)
+    np.maximum.at(last, track, end)
+    lower, upper = bounds(launch, last)
     # A stable sort of 16-bit integers is a radix sort: a tenth of the time.
     narrow = np.int16 if len(launch.tracks) < 2**15 else np.int64
     order = np.argsort(track.astype(narrow), kind="stable")
     track, begin, end = track[order], begin[order], end[order]
-    late = np.flatnonzero((begin[1:] < begin[:-1]) & (track[1:] == track[:-1]))
-    if len(late):  # on engines, what began first need not end first
-        mixed = np.zeros(len(launch.tracks), bool)
-        mixed[track[late]] = True
-        some = np.flatnonzero(mixed[track])
-        again = some[np.lexsort((end[some], begin[some], track[some]))]
-        order[some], begin[some], end[some] = order[again], begin[again], end[again]
-    begin = np.clip(begin, lower[track], upper[track])
-    end = np.clip(end, begin, upper[track])
-    if len(order):
-        # Each track moves past the end of the one before, so that one running maximum serves them all.
-        shift = track * (int(end.max()) - int(begin.min()) + 1)
-        covered = np.maximum.accumulate(end + shift)
-        begin[1:] = np.maximum(begin[1:], covered[:-1] - shift[1:])
-    return Occupation(order.astype(np.int64), track, begin, np.maximum(end - begin, 0), lower, upper)
+    some, again = by_begin(track, begin, end)
+    order[some], begin[some], end[some] = order[again], begin[again], end[again]
+    return Occupation(order, track, *cover(track, begin, end, lower, upper), lower, upper)
 
 
-def longest_cta(launch: LaunchTrace, occupied: Occupation) -> int | None:
-    """The traced CTA with a warp group that took longest: least of it is prologue. The first of equals."""
+def longest_cta(launch: LaunchTrace, lower: Int64, upper: Int64) -> int | None:
+    """The traced CTA with a warp group that took longest: least of it is prologue. The first of equals.
+
+    Args:
+        lower: First cycle of each track.
+        upper: Cycle at which each ends.
+    """
     spans = [
-        (int(occupied.lower[row] - occupied.upper[row]), track.cta)
+        (int(lower[row] - upper[row]), track.cta)
         for row, track in enumerate(launch.tracks)
         if track.kind == TrackKind.WARP_GROUP
     ]
     return min(spans)[1] if spans else None
 
 
-def _bounds(launch: LaunchTrace, track: Int64, end: Int64) -> tuple[Int64, Int64]:
+def bounds(launch: LaunchTrace, last: Int64) -> tuple[Int64, Int64]:
     """First and last cycle of each track; one that has no end (it was cut short) ends with its last event."""
-    lower = np.array([row.begin for row in launch.tracks], dtype=np.int64)
-    upper = np.array([row.end for row in launch.tracks], dtype=np.int64)
-    last = lower.copy()
-    np.maximum.at(last, track, end)
-    upper = np.where(upper > lower, upper, last)
-    return lower, upper
+    lower = np.array([row.begin for row in launch.tracks], np.int64)
+    upper = np.array([row.end for row in launch.tracks], np.int64)
+    return lower, np.where(upper > lower, upper, last)
+
+
+def by_begin(track: Int64, begin: NDArray[Any], end: NDArray[Any]) -> tuple[Int64, Int64]:
+    """Of events that stand by track and end: which places have to change for them to stand by begin, and what of.
+
+    Only events of engines have to move: there, what began first need not end first.
+    """
+    late = np.flatnonzero(begin[1:] < begin[:-1])
+    late = late[track[late] == track[late + 1]]
+    if not len(late):
+        return late, late
+    mixed = np.unique(track[late])
+    firsts: list[int] = np.searchsorted(track, mixed).tolist()
+    ends: list[int] = np.searchsorted(track, mixed, side="right").tolist()
+    some = np.concatenate([np.arange(first, end) for first, end in zip(firsts, ends, strict=True)])
+    return some, some[np.lexsort((end[some], begin[some], track[some]))]
+
+
+def cover(track: Int64, begin: Int64, end: Int64, lower: Int64, upper: Int64) -> tuple[Int64, Int64]:
+    """When each event has its track for itself, and how long. Events stand by track and begin; none is changed."""
+    if not len(track):
+        return begin, end
+    starts = np.concatenate(([0], np.flatnonzero(track[1:] != track[:-1]) + 1))
+    ends = np.append(starts[1:], len(track)) - 1
+    # most tracks are those of warp groups, and have nothing to be cut
+    overlapping = np.zeros(len(lower), bool)
+    early = np.flatnonzero(begin[1:] < end[:-1])
+    overlapping[track[early[track[early] == track[early + 1]]]] = True
+    overlapping[track[starts[begin[starts] < lower[track[starts]]]]] = True
+    overlapping[track[ends[end[ends] > upper[track[ends]]]]] = True
+    cycles = end - begin
+    some = np.flatnonzero(np.repeat(overlapping[track[starts]], ends + 1 - starts))
+    if len(some):
+        of = track[some]
+        first = np.clip(begin[some], lower[of], upper[of])
+        last = np.clip(end[some], first, upper[of])
+        # Each track moves past the end of the one before, so that one running maximum serves them all.
+        shift = of * (int(last.max()) - int(first.min()) + 1)
+        covered = np.maximum.accumulate(last + shift)
+        first[1:] = np.maximum(first[1:], covered[:-1] - shift[1:])
+        begin = begin.copy()
+        begin[some], cycles[some] = first, np.maximum(last - first, 0)
+    return begin, cycles

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from tlxviz.analysis.chains import Stretch, chain_of_track
-from tlxviz.analysis.dependencies import Activity, Dependencies
-from tlxviz.analysis.occupation import Occupation
+from tlxviz.analysis.links import Activity, Dependencies
+from tlxviz.analysis.occupation import Int64, Occupation
+from tlxviz.analysis.parts import Part
 from tlxviz.trace.model import LaunchTrace, TrackKind
 
 
@@ -58,18 +59,42 @@ def critical_path(launch: LaunchTrace, occupied: Occupation, made: Dependencies)
     In a CTA it leads to the warp group that ends last. Where CTAs follow each other on an SM, it goes on in the one
     whose end made room.
     """
-    lasts = _last_rows(launch, occupied)
+    return path_along(
+        launch, occupied.lower, occupied.upper, lambda track: chain_of_track(made, track, _last(occupied, track))
+    )
+
+
+def chain_in_part(part: Part, made: Dependencies, track: int) -> list[Stretch]:
+    """The chain from the end of a track, by rows and tracks of the whole launch.
+
+    Args:
+        made: What the part's events waited for.
+        track: Its number in the whole launch.
+    """
+    here = int(np.flatnonzero(part.tracks == track)[0])
+    rows, tracks = part.rows.data, part.tracks.data
+
+    def named(row: int, track: int, activity: Activity, begin: int, end: int) -> Stretch:
+        return Stretch(rows[row] if row >= 0 else -1, tracks[track], activity, begin, end)
+
+    return chain_of_track(made, here, _last(part.occupied, here), named)
+
+
+def path_along(
+    launch: LaunchTrace, lowest: Int64, highest: Int64, chain: Callable[[int], list[Stretch]]
+) -> CriticalPath | None:
+    """The same from the first cycle of each track, its end, and the chain that leads to that."""
     left = [row for row, track in enumerate(launch.tracks) if track.kind == TrackKind.WARP_GROUP]
     if not left:
         return None
-    lower, upper = occupied.lower.tolist(), occupied.upper.tolist()
+    lower, upper = lowest.tolist(), highest.tolist()
     found: list[Stretch] = []
     ctas: list[int] = []
     between = 0
     track = max(left, key=lambda row: upper[row])
     end = now = upper[track]
     while True:
-        steps = chain_of_track(made, track, lasts.get(track, -1))
+        steps = chain(track)
         found += steps
         now = steps[-1].begin if steps else upper[track]
         passed = dict.fromkeys(launch.tracks[row].cta for row in (track, *(step.track for step in steps)))
@@ -105,28 +130,30 @@ def critical_path(launch: LaunchTrace, occupied: Occupation, made: Dependencies)
     )
 
 
-def _last_rows(launch: LaunchTrace, occupied: Occupation) -> dict[int, int]:
-    """The last event of each track."""
-    if not len(occupied.row):
-        return {}
-    ends = np.flatnonzero(np.concatenate((np.diff(occupied.track) != 0, [True])))
-    return dict(zip(occupied.track[ends].tolist(), occupied.row[ends].tolist(), strict=True))
+def _last(occupied: Occupation, track: int) -> int:
+    """The row of the last event of a track; -1 for none."""
+    there = occupied.of_track(track)
+    return int(occupied.row[there.stop - 1]) if there.stop > there.start else -1
 
 
 def _shares(launch: LaunchTrace, steps: Iterable[Stretch], total: int) -> tuple[PathShare, ...]:
-    site = launch.events["site"]
-    sums: dict[tuple[str, Activity, str, str, str, int], int] = {}
+    site = launch.events["site"].data
+    found: dict[tuple[int, int, Activity], int] = {}
     for step in steps:
-        number = int(site[step.row]) if step.row >= 0 and step.activity != Activity.ARITHMETIC else -1
-        track = launch.tracks[step.track]
+        number = site[step.row] if step.row >= 0 and step.activity != Activity.ARITHMETIC else -1
+        at = (number, step.track, step.activity)
+        found[at] = found.get(at, 0) + step.end - step.begin
+    sums: dict[tuple[str, Activity, str, str, str, int], int] = {}
+    for (number, row_of_track, activity), cycles in found.items():
+        track = launch.tracks[row_of_track]
         if number < 0:
-            key = (track.name, step.activity, "", "", "", 0)
+            key = (track.name, activity, "", "", "", 0)
         else:
             row = launch.sites[number]
             known = 0 <= row.agent < len(launch.agents)
             engine = track.kind != TrackKind.WARP_GROUP
             name = launch.agents[row.agent].name if engine and known else track.name
-            key = (name, step.activity, row.kind, row.variable, row.file, row.line)
-        sums[key] = sums.get(key, 0) + step.end - step.begin
+            key = (name, activity, row.kind, row.variable, row.file, row.line)
+        sums[key] = sums.get(key, 0) + cycles
     ranking = sorted(sums.items(), key=lambda item: -item[1])
     return tuple(PathShare(*key, cycles, cycles / total if total else 0.0) for key, cycles in ranking)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.dependencies import Dependencies
-from tlxviz.trace.model import LaunchTrace
+from tlxviz.analysis.parts import Part
+from tlxviz.trace.model import TrackKind
 
 Int64 = NDArray[np.int64]
 
@@ -22,47 +23,29 @@ class Phase(IntEnum):
     """After it."""
 
 
-def in_main_loop(launch: LaunchTrace) -> NDArray[np.bool_]:
-    """Whether each site is in the innermost loop of its warp group; one entry more, false, for site -1.
+@dataclass(frozen=True, slots=True, eq=False)
+class Phases:
+    """By event of a warp group's track, as they stand in a part."""
 
-    Iterations of a single loop have equal `outer` and `inner`; where a warp group has sites for which they differ, its
-    loops are nested, and the others are in the outer loop alone.
-    """
-    looping = np.zeros(len(launch.sites) + 1, bool)
-    looping[launch.events["site"][launch.events["inner"] >= 0]] = True
-    looping[-1] = False
-    nested = _nested(launch)
-    agent = np.array([*(each.agent for each in launch.sites), -1], np.int64)
-    with_nests = np.zeros(int(agent.max(initial=0)) + 2, bool)
-    with_nests[agent[nested]] = True
-    return np.where(with_nests[agent], nested, looping)
+    inside: NDArray[np.bool_]
+    """Whether it is in the main loop."""
+    of: NDArray[np.int8]
+    """A `Phase`."""
+    gap: NDArray[np.int8]
+    """That of the stretch in front of it."""
+    outside: Int64
+    """Events that are not in the main loop."""
 
 
-def _nested(launch: LaunchTrace) -> NDArray[np.bool_]:
-    """Whether each site is in a loop within a loop; one entry more, false, for site -1."""
-    events = launch.events
-    nested = np.zeros(len(launch.sites) + 1, bool)
-    nested[events["site"][events["inner"] != events["outer"]]] = True
-    nested[-1] = False
-    return nested
-
-
-def phases(launch: LaunchTrace, made: Dependencies, order: Int64) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-    """The `Phase` of each event on a warp group's track, and of the stretch in front of it.
-
-    Args:
-        order: Rows of these events, by track and begin.
-
-    Returns:
-        Both by position in `order`.
-    """
-    size = len(order)
-    phase, gap = np.zeros(size, np.int8), np.zeros(size, np.int8)
-    if not size:
-        return phase, gap
-    site, outer, inner = (launch.events[name][order] for name in ("site", "outer", "inner"))
-    track = made.track[order]
-    inside = in_main_loop(launch)[site]
+def phases(part: Part) -> Phases:
+    """The phase of each event on a warp group's track, and of the stretch in front of it."""
+    of_groups = part.on[TrackKind.WARP_GROUP]
+    site, outer, inner = (part.launch.events[name][of_groups] for name in ("site", "outer", "inner"))
+    track = part.occupied.track[of_groups]
+    phase, gap = np.zeros(len(site), np.int8), np.zeros(len(site), np.int8)
+    inside = part.seen.looping[site]
+    if not len(site):
+        return Phases(inside, phase, gap, np.empty(0, np.int64))
     first = np.concatenate(([True], track[1:] != track[:-1]))
 
     # outside: by the nearest events inside, of the same track
@@ -84,6 +67,6 @@ def phases(launch: LaunchTrace, made: Dependencies, order: Int64) -> tuple[NDArr
     some = np.flatnonzero(inside & backwards)
     before = np.maximum(some - 1, 0)
     follows = ~first[some] & inside[before]
-    goes_on = np.where(_nested(launch)[site[some]], outer[before] == outer[some], inner[before] <= inner[some])
+    goes_on = np.where(part.seen.nested[site[some]], outer[before] == outer[some], inner[before] <= inner[some])
     gap[some] = np.where(follows & goes_on, Phase.LOOP, np.where(follows, Phase.EPILOGUE, Phase.PROLOGUE))
-    return phase, gap
+    return Phases(inside, phase, gap, outs)

@@ -6,11 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tlxviz.devices.model import Device
 from tlxviz.ir import TtgirError, load_program
 from tlxviz.ir.operation import Operation
-from tlxviz.ir.program import SiteKind
+from tlxviz.ir.program import Program, SiteKind
 from tlxviz.ir.types import MemDescType, ScalarType, TensorType, element_of
 from tlxviz.trace.model import LaunchTrace
 
@@ -27,21 +28,29 @@ class Products:
     """Dense peak of one SM for them; where types have different peaks, for the mix that the traced CTAs executed."""
 
 
-def products(launch: LaunchTrace, device: Device) -> Products | None:
+def products(
+    launch: LaunchTrace, device: Device, executed: NDArray[np.int64] | None = None, program: Program | None = None
+) -> Products | None:
     """The MMAs of the launch's kernel, from its TTGIR.
 
     None if it has none, if an operand has a type that the device has no rate for, or if its TTGIR cannot be read.
+
+    Args:
+        executed: How often warp groups came to each site; None to have it counted.
+        program: The kernel; None to have its TTGIR read.
     """
-    try:
-        program = load_program(launch.ttgir, f"<TTGIR of {launch.kernel}>")
-    except TtgirError:
-        return None
+    if program is None:
+        try:
+            program = load_program(launch.ttgir, f"<TTGIR of {launch.kernel}>")
+        except TtgirError:
+            return None
     sites = [site for site in program.sites if site.kind is SiteKind.MMA]
     on_cores = [site for site in sites if not _multiply_adds(site.operation)]
     chosen = on_cores or sites
     if not chosen:
         return None
-    executed = _executions(launch, len(program.sites))
+    if executed is None or len(executed) < len(program.sites):
+        executed = _executions(launch, len(program.sites))
     if not any(executed[site.index] for site in chosen):
         executed = np.ones(len(program.sites), np.int64)  # nothing was recorded of them: each counts once
     types: dict[str, None] = {}
@@ -58,7 +67,7 @@ def products(launch: LaunchTrace, device: Device) -> Products | None:
     return Products(tuple(types), bool(on_cores), work / cycles)
 
 
-def _executions(launch: LaunchTrace, sites: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _executions(launch: LaunchTrace, sites: int) -> NDArray[np.int64]:
     """How often the warp groups that were traced came to each site."""
     agents = np.array([track.agent >= 0 for track in launch.tracks], np.bool_)
     events = launch.events

@@ -250,11 +250,14 @@ def _split(
     loads, first = copies
     waits, at = reads
     readers: dict[int, set[int]] = {}
-    for slot, track in np.unique(np.stack([fills.slot[at], events.track[waits]], axis=1), axis=0).tolist():
+    tracks = int(events.track.max(initial=0)) + 1
+    pairs: list[int] = np.unique(fills.slot[at] * tracks + events.track[waits]).tolist()
+    for pair in pairs:
+        slot, track = divmod(pair, tracks)
         readers.setdefault(slot, set()).add(track)
     rings: dict[tuple[int, ...], list[int]] = {}
-    for slot, tracks in readers.items():
-        rings.setdefault(tuple(sorted(tracks)), []).append(slot)
+    for slot, whose in readers.items():
+        rings.setdefault(tuple(sorted(whose)), []).append(slot)
     issuers = events.by[loads[first]]
     size = np.add.reduceat(events.bytes[loads], first)
     buffer, full, empty = (events.names[name] for name in names)

@@ -112,7 +112,7 @@ def rings(
         cta: Linear number; None for the traced CTA that took longest.
         steady: What `steady_states` gives for this CTA; None to have it worked out.
     """
-    chosen = longest_cta(launch, occupied) if cta is None else cta
+    chosen = longest_cta(launch, occupied.lower, occupied.upper) if cta is None else cta
     if chosen is None:
         return ()
     if steady is None:

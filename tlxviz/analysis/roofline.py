@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tlxviz.analysis.products import Products, products
 from tlxviz.analysis.utilisation import Coverage, Utilisation, coverage, utilisation
 from tlxviz.devices.file import DeviceFileError, device_from_manifest
 from tlxviz.devices.model import Device
+from tlxviz.ir.program import Program
 from tlxviz.trace.model import LaunchTrace
 
 BOUND_FROM = 0.6
@@ -97,18 +101,24 @@ class Roofline:
     """Share of the launch in which the traced SM had CTAs: less where its CTAs end before those of others."""
 
 
-def roofline(launch: LaunchTrace) -> Roofline | None:
+def roofline(
+    launch: LaunchTrace, executed: NDArray[np.int64] | None = None, program: Program | None = None
+) -> Roofline | None:
     """The roofs of a launch, and which one holds it.
 
     Bandwidth of L2 and DRAM are those that the simulator takes: attainable ones, which depend on who moves the bytes.
     They have clocks of their own, and do not slow down when power holds the SM clock down.
 
     None for a launch that did not end.
+
+    Args:
+        executed: How often warp groups came to each site; None to have it counted.
+        program: The kernel; None to have its TTGIR read.
     """
     if not launch.complete or launch.hang is not None or launch.cycles <= 0 or launch.clock_mhz <= 0:
         return None
     used, covered, device = utilisation(launch), coverage(launch), _device(launch)
-    made = products(launch, device) if device is not None and launch.flop else None
+    made = products(launch, device, executed, program) if device is not None and launch.flop else None
     seconds = launch.cycles / launch.clock_mhz / 1e6
     flops = launch.flop / seconds if launch.flop else None
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from tlxviz.analysis.groups import WarpGroup
 from tlxviz.analysis.kinds import WAIT_KINDS, site_wait_kinds
-from tlxviz.analysis.occupation import Occupation
 from tlxviz.analysis.site_totals import SiteTotals
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import Work, meaning
@@ -43,9 +42,13 @@ class GroupShares:
 
 
 def group_shares(
-    launch: LaunchTrace, groups: list[WarpGroup], occupied: Occupation, totals: SiteTotals
+    launch: LaunchTrace, groups: list[WarpGroup], lives: NDArray[np.int64], totals: SiteTotals
 ) -> tuple[GroupShares, ...]:
-    """Busy, issue and wait shares of every warp group, over the traced CTAs together."""
+    """Busy, issue and wait shares of every warp group, over the traced CTAs together.
+
+    Args:
+        lives: SM cycles of each track.
+    """
     works = [
         known.work if (known := meaning(site.kind, TrackKind.WARP_GROUP)) is not None else Work.BUSY
         for site in launch.sites
@@ -62,8 +65,7 @@ def group_shares(
     by_work, by_kind = summed(work, len(Work)), summed(kind, len(WAIT_KINDS))
     result: list[GroupShares] = []
     for index, member in enumerate(groups):
-        rows = list(member.tracks)
-        span = int(np.sum(occupied.upper[rows] - occupied.lower[rows])) if rows else 0
+        span = int(lives[list(member.tracks)].sum()) if member.tracks else 0
         shares = None
         if span > 0:
             wait, issue = float(by_work[index, Work.WAIT]), float(by_work[index, Work.ISSUE])
@@ -75,5 +77,7 @@ def group_shares(
                 waits={name: total / span for name, total in split if total > 0},
             )
         agent = member.agent
-        result.append(GroupShares(agent.name, agent.role, agent.warps, agent.registers, len(rows), span, shares))
+        result.append(
+            GroupShares(agent.name, agent.role, agent.warps, agent.registers, len(member.tracks), span, shares)
+        )
     return tuple(result)

@@ -1,4 +1,4 @@
-"""Events of each warp group at each site, summed up in one pass."""
+"""Events of each warp group at each site, summed up."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.groups import WarpGroup, group_of_track
-from tlxviz.analysis.occupation import Occupation
-from tlxviz.trace.model import LaunchTrace
+from tlxviz.analysis.parts import Part
+from tlxviz.trace.model import TrackKind
 
 Int64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SiteTotals:
     """A row per warp group, a column per site and one more for events without a site."""
 
@@ -23,22 +22,31 @@ class SiteTotals:
     counts: Int64
     longest: Int64
     """SM cycles of the longest."""
-    key: NDArray[np.int32]
-    """Of each position of the `Occupation`: which of these, row by row; behind them all for an event of an engine."""
+
+    @staticmethod
+    def nothing(groups: int, sites: int) -> SiteTotals:
+        return SiteTotals(*(np.zeros((groups, sites + 1), np.int64) for _ in range(3)))
+
+    def plus(self, other: SiteTotals) -> SiteTotals:
+        """Both together."""
+        longest = np.maximum(self.longest, other.longest)
+        return SiteTotals(self.cycles + other.cycles, self.counts + other.counts, longest)
 
 
-def site_totals(launch: LaunchTrace, groups: list[WarpGroup], occupied: Occupation) -> SiteTotals:
-    """What the warp groups of the traced CTAs do at each site."""
-    columns = len(launch.sites) + 1
-    size = len(groups) * columns
-    first = group_of_track(launch, groups) * columns
-    first[first < 0] = size
-    site = launch.events["site"][occupied.row]
-    key = first.astype(np.int32)[occupied.track] + np.where(site < 0, np.int32(columns - 1), site)
-    np.minimum(key, size, out=key)
-    shape = (len(groups), columns)
-    cycles = np.bincount(key, weights=occupied.cycles, minlength=size + 1)[:size].astype(np.int64)
-    counts = np.bincount(key, minlength=size + 1)[:size]
-    longest = np.zeros(size + 1, np.int64)
-    np.maximum.at(longest, key, occupied.cycles)
-    return SiteTotals(cycles.reshape(shape), counts.reshape(shape), longest[:size].reshape(shape), key)
+def site_totals(part: Part, group: Int64, groups: int) -> SiteTotals:
+    """What the warp groups do at each site in a part of a launch.
+
+    Args:
+        group: Which warp group each track of the part is of.
+        groups: How many there are.
+    """
+    of_groups = part.on[TrackKind.WARP_GROUP]
+    shape = (groups, len(part.launch.sites) + 1)
+    # the first column is that of site -1
+    key = part.spread(group * shape[1] + 1)[of_groups] + part.launch.events["site"][of_groups]
+    spent = part.occupied.cycles[of_groups]
+    cycles, longest = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    np.add.at(cycles.ravel(), key, spent)
+    np.maximum.at(longest.ravel(), key, spent)
+    counts = np.bincount(key, minlength=cycles.size).reshape(shape)
+    return SiteTotals(*(np.roll(each, -1, axis=1) for each in (cycles, counts, longest)))

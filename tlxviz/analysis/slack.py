@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlxviz.analysis.contributions import phase_of_events
-from tlxviz.analysis.dependencies import Activity, Dependencies, in_line, shortest_of_line
+from tlxviz.analysis.engines import in_line, shortest_of_line
+from tlxviz.analysis.links import Activity, Dependencies
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import Work
 
@@ -140,7 +141,7 @@ def _tensor_cores(launch: LaunchTrace, made: Dependencies) -> tuple[Int64, Int64
     """To each MMA from the one before it on the SM, if that did not hold it up."""
     rows = np.flatnonzero(~made.on_group & (made.activity == Activity.PRODUCT))
     sm = np.array([each.sm for each in launch.tracks] or [0], np.int64)[made.track[rows]]
-    rows, previous, there = in_line(made, rows, sm)
+    rows, previous, there = in_line(made, rows, sm, rows)
     room = made.begin[rows] - made.end[previous]
     free = there & (made.cause[rows] < 0) & (room >= 0)
     return previous[free], rows[free], room[free]

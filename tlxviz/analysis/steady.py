@@ -119,7 +119,7 @@ def steady_states(
     Returns:
         None for a warp group without a loop, or with too few iterations to tell. Empty where the CTA was not traced.
     """
-    chosen = longest_cta(launch, occupied) if cta is None else cta
+    chosen = longest_cta(launch, occupied.lower, occupied.upper) if cta is None else cta
     work = work_of_events(launch)[occupied.row]
     return {
         track.name: _steady(launch, occupied, work, row, worst)

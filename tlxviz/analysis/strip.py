@@ -50,16 +50,20 @@ class Strip:
         return (self.end - self.begin) / len(self.rows[0].cells) if self.rows else 0.0
 
 
-def steady_strip(launch: LaunchTrace, occupied: Occupation, *, columns: int = 60) -> Strip | None:
+def steady_strip(
+    launch: LaunchTrace, occupied: Occupation, *, cta: int | None = None, columns: int = 60
+) -> Strip | None:
     """A typical window of the middle of the launch: a few iterations of the innermost loop of its busiest warp group.
 
     Args:
+        cta: Linear number; None for the traced CTA that took longest.
         columns: Cells of each row.
 
     Returns:
         None when nothing was traced.
     """
-    cta = longest_cta(launch, occupied)
+    if cta is None:
+        cta = longest_cta(launch, occupied.lower, occupied.upper)
     if cta is None:
         return None
     rows = [row for row, track in enumerate(launch.tracks) if track.cta == cta and track.kind in _ORDER]

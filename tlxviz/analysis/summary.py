@@ -12,7 +12,7 @@ from tlxviz.analysis.hang import Hang, hang_of
 from tlxviz.analysis.probing import Probing, probing
 from tlxviz.analysis.ranges import Range, RangesAmiss, ranges, ranges_amiss
 from tlxviz.analysis.shares import GroupShares, group_shares
-from tlxviz.analysis.strip import Strip, steady_strip
+from tlxviz.analysis.strip import Strip
 from tlxviz.analysis.utilisation import Coverage, Utilisation
 from tlxviz.analysis.verdict import Verdict, verdict
 from tlxviz.analysis.waits import Wait, worst_waits
@@ -65,7 +65,7 @@ def summarise(source: LaunchTrace | Account, *, strip_columns: int = 60, worst: 
         worst: How many waits to list.
     """
     account = source if isinstance(source, Account) else Account(source)
-    launch, groups, occupied = account.launch, account.groups, account.occupied
+    launch, groups = account.launch, account.groups
     time_ns = launch.cycles * 1000 / launch.clock_mhz if account.ended and launch.clock_mhz > 0 else None
     return Summary(
         kernel=launch.kernel,
@@ -82,11 +82,11 @@ def summarise(source: LaunchTrace | Account, *, strip_columns: int = 60, worst: 
         verdict=verdict(account),
         findings=findings(account),
         coverage=account.coverage,
-        groups=group_shares(launch, groups, occupied, account.totals),
-        waits=worst_waits(launch, groups, occupied, account.totals, limit=worst),
+        groups=group_shares(launch, groups, account.lives, account.totals),
+        waits=worst_waits(launch, groups, account.lives, account.totals, account.sums.releases, limit=worst),
         ranges=ranges(launch, groups),
         ranges_amiss=ranges_amiss(launch),
         utilisation=account.utilisation,
-        strip=steady_strip(launch, occupied, columns=strip_columns),
+        strip=account.strip(strip_columns),
         hang=hang_of(launch),
     )

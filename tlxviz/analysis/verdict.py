@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tlxviz.analysis.account import Account
-from tlxviz.analysis.dependencies import Activity
+from tlxviz.analysis.links import Activity
 from tlxviz.analysis.path import CriticalPath, PathShare
 from tlxviz.analysis.roofline import MEMORY, Roof
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tlxviz.analysis.attribution import Cause
+from tlxviz.analysis.causes import Cause
 from tlxviz.analysis.difference import Difference
 from tlxviz.analysis.difference_causes import CauseDifference, PathCause
 from tlxviz.reporters.layout import duration, percent, plural, whole

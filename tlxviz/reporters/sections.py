@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.text import Text
 
 from tlxviz.analysis.account import Account
-from tlxviz.analysis.attribution import Cause, Item
-from tlxviz.analysis.dependencies import Activity
+from tlxviz.analysis.attribution import Item
+from tlxviz.analysis.causes import Cause
 from tlxviz.analysis.findings import Finding, Severity, findings
+from tlxviz.analysis.links import Activity
 from tlxviz.analysis.phases import Phase
 from tlxviz.reporters.compiler_section import write_compiled
 from tlxviz.reporters.layout import HEADING, SIDE, glyphs, percent, place, say, size, whole

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -95,7 +95,7 @@ COLUMNS: dict[str, np.dtype[Any]] = {
 class Events:
     """Events of one launch: one numpy column per field of `COLUMNS`, all of the same length, ordered by `end`."""
 
-    columns: dict[str, NDArray[Any]]
+    columns: Mapping[str, NDArray[Any]]
 
     def __len__(self) -> int:
         return len(self.columns["begin"])

@@ -111,10 +111,11 @@ def work_of_events(launch: LaunchTrace) -> NDArray[np.int8]:
     number = {kind: index for index, kind in enumerate(track_kinds)}
     # The last row serves events without a site, whose site is -1.
     kinds = [site.kind for site in launch.sites] + [""]
-    table = np.full((len(kinds), len(track_kinds)), Work.BUSY, dtype=np.int8)
-    for row, kind in enumerate(kinds):
-        for track_kind in track_kinds:
-            if known := meaning(kind, track_kind):
-                table[row, number[track_kind]] = known.work
-    tracks = np.array([number[track.kind] for track in launch.tracks], dtype=np.intp)
-    return table[launch.events["site"], tracks[launch.events["track"]]]
+    works = {
+        kind: [known.work if (known := meaning(kind, track_kind)) else Work.BUSY for track_kind in track_kinds]
+        for kind in set(kinds)
+    }
+    table = np.array([works[kind] for kind in kinds], dtype=np.int8).T
+    first = np.array([number[track.kind] * len(kinds) for track in launch.tracks], dtype=np.intp)
+    track, site = (launch.events[name].astype(np.intp) for name in ("track", "site"))
+    return table.ravel()[first[track] + np.where(site < 0, len(kinds) - 1, site)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tlxviz.analysis.account import Account
-from tlxviz.analysis.attribution import Cause
+from tlxviz.analysis.causes import Cause
 from tlxviz.analysis.findings.finding import Finding, Severity, rule
 
 _PARTNER = 0.1

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tlxviz.analysis.account import Account
-from tlxviz.analysis.attribution import Cause, GroupAttribution, Item
-from tlxviz.analysis.dependencies import Activity
+from tlxviz.analysis.attribution import GroupAttribution, Item
+from tlxviz.analysis.causes import Cause
 from tlxviz.analysis.findings.finding import Finding, Severity, rule
+from tlxviz.analysis.links import Activity
 from tlxviz.analysis.rings import Ring
 
 _MUCH = 0.1

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tlxviz.analysis.account import Account
-from tlxviz.analysis.attribution import Cause
-from tlxviz.analysis.dependencies import Activity
+from tlxviz.analysis.causes import Cause
 from tlxviz.analysis.findings.finding import Finding, Severity, rule
+from tlxviz.analysis.links import Activity
 
 _BUSY = 0.85
 """Share of its time from which a tensor core counts as busy; between the waits of a pipeline some gaps remain."""
