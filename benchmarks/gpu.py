@@ -158,8 +158,10 @@ def with_proton(call: Callable[[], object], buffer: str) -> tuple[Callable[[], o
 
 
 def medians(launches: dict[str, Callable[[], object]], usual: Callable[[], object]) -> dict[str, float]:
-    """Milliseconds of each, taken in turn, each behind the same launches: a GEMM runs at the GPU's limit of power, and its
-    clock depends on what ran before."""
+    """Milliseconds of each, taken in turn, each behind the same launches.
+
+    A GEMM runs at the GPU's limit of power, and its clock depends on what ran before.
+    """
     times: dict[str, list[float]] = {name: [] for name in launches}
     for _ in range(ROUNDS):
         for name, launch in launches.items():

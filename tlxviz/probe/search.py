@@ -14,6 +14,10 @@ _DIVISIONS = (3, 4, 6)
 """In how many shares points are divided, one after the other, until good shares together have all of them."""
 
 
+_MOST_LEFT_OUT = 2 / 3
+"""Of a kernel's points: a trace with fewer is hardly a measurement."""
+
+
 @dataclass(frozen=True, slots=True)
 class Way:
     """How the points of a kernel are spread over launches and CTAs; see `Plan`."""
@@ -36,7 +40,7 @@ def gentlest(attempt: Try, room_for_all: Callable[[Attempt], bool]) -> Attempt:
     All points in one launch are best, of one SM, or of all CTAs where all run at once. Then come several launches, of
     which each has some points. A share of them that costs too much by itself is not used; its points may be in shares
     of another division, since what costs much is not their number, but which warp groups they put out of step. Points
-    that are in no good share are left out. If there is no good share at all, it is the gentlest way in one launch.
+    that are in no good share are left out. If only a third would remain, or none, it is the gentlest way in one launch.
 
     Args:
         attempt: Records in a way.
@@ -54,7 +58,7 @@ def gentlest(attempt: Try, room_for_all: Callable[[Attempt], bool]) -> Attempt:
 
 
 def _in_parts(attempt: Try, *, everywhere: bool) -> Attempt | None:
-    """None if every share costs too much."""
+    """None if the shares that cost little have too few of the points."""
     good: list[Share] = []
     places: int | None = None
     for parts in _DIVISIONS:
@@ -68,6 +72,9 @@ def _in_parts(attempt: Try, *, everywhere: bool) -> Attempt | None:
         good = _needed([*good, *_good(made)], places)
     while good:
         made = attempt(Way(tuple(good), everywhere))
+        left_out = len(made.plan.left_out(made.program, made.points))
+        if left_out > _MOST_LEFT_OUT * len(made.points):
+            return None
         if made.slow_down <= ENOUGH:
             return made
         good = _good(made)
