@@ -1,0 +1,187 @@
+"""What somebody looks at: the launch, the stretch of time, the lanes, the cursor and what is selected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from tlxviz.analysis.account import Account
+from tlxviz.trace.model import LaunchTrace, Trace
+from tlxviz.tui.lanes import Lane, Lanes
+from tlxviz.tui.window import Window
+
+
+@dataclass(eq=False)
+class Seen:
+    """One launch, with what is worked out from it when it is asked for."""
+
+    launch: LaunchTrace
+    number: int = 0
+
+    @cached_property
+    def lanes(self) -> Lanes:
+        return Lanes(self.launch)
+
+    @cached_property
+    def account(self) -> Account:
+        return Account(self.launch)
+
+    @cached_property
+    def whole(self) -> Window:
+        """From the first thing that happened to the last."""
+        begins = [track.begin for track in self.launch.tracks]
+        ends = [track.end for track in self.launch.tracks]
+        events = self.launch.events
+        if len(events):
+            begins.append(int(events["begin"].min()))
+            ends.append(int(events["end"].max()))
+        begin = min(begins, default=0)
+        return Window(begin, max(begin + 1, max(ends, default=0)))
+
+
+@dataclass(eq=False)
+class State:
+    """What is on screen. Whoever changes it calls `changed`; listeners then draw anew."""
+
+    trace: Trace
+    seen: Seen
+    window: Window
+    cta: int = 0
+    """The CTA whose lanes are open."""
+    lane: int = 0
+    """Position of the cursor among `visible`."""
+    cursor: int = 0
+    """SM cycle at which the cursor stands."""
+    event: int | None = None
+    """Row of the selected event."""
+    span: Window | None = None
+    """The selected range."""
+    span_from: int | None = None
+    """Where a range begins that is being selected."""
+    units: str = "cycles"
+    """`cycles` or `ns`."""
+    folded: set[str] = field(default_factory=set[str])
+    """Keys of lanes whose own lanes are hidden."""
+    pinned: list[str] = field(default_factory=list[str])
+    """Keys of lanes that stay on top."""
+    marks: list[int] = field(default_factory=list[int])
+    """SM cycles."""
+    lit: frozenset[int] = frozenset()
+    """Sites whose events are lit."""
+    listeners: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+
+    @staticmethod
+    def of(trace: Trace, number: int = 0) -> State:
+        seen = Seen(trace.launches[number], number)
+        ctas = seen.lanes.ctas
+        state = State(trace, seen, seen.whole, ctas[0] if ctas else 0, cursor=seen.whole.begin)
+        state.window = state.cta_window()
+        state.cursor = state.window.begin
+        return state
+
+    def changed(self) -> None:
+        for each in self.listeners:
+            each()
+
+    @property
+    def launch(self) -> LaunchTrace:
+        return self.seen.launch
+
+    def cta_window(self) -> Window:
+        """The time of the open CTA."""
+        lanes = self.seen.lanes.of(self.cta).lanes if self.seen.lanes.ctas else []
+        if not lanes:
+            return self.seen.whole
+        begin, end = lanes[0].slices.life
+        return Window(begin, max(begin + 1, end)).within(self.seen.whole)
+
+    def visible(self) -> list[Lane]:
+        """The lanes from the top, those that are pinned first."""
+        if not self.seen.lanes.ctas:
+            return []
+        lanes = self.seen.lanes.of(self.cta).lanes
+        parents = {lane.key: lane.parent for lane in lanes}
+
+        def hidden(lane: Lane) -> bool:
+            parent = lane.parent
+            while parent:
+                if parent in self.folded:
+                    return True
+                parent = parents.get(parent, "")
+            return False
+
+        shown = [lane for lane in lanes if not hidden(lane)]
+        pinned = [lane for key in self.pinned for lane in lanes if lane.key == key]
+        return [*pinned, *(lane for lane in shown if lane.key not in self.pinned)]
+
+    def current(self) -> Lane | None:
+        """The lane in which the cursor stands."""
+        lanes = self.visible()
+        return lanes[min(self.lane, len(lanes) - 1)] if lanes else None
+
+    # ---- going somewhere
+
+    def open_launch(self, number: int) -> None:
+        fresh = State.of(self.trace, number)
+        self.seen, self.cta, self.window, self.cursor = fresh.seen, fresh.cta, fresh.window, fresh.cursor
+        self.lane, self.event, self.span, self.span_from, self.lit = 0, None, None, None, frozenset()
+
+    def open_cta(self, cta: int) -> None:
+        self.cta = cta
+        self.window = self.cta_window()
+        self.cursor, self.lane, self.event = self.window.begin, 0, None
+
+    def go_to(self, event: int) -> None:
+        """Selects an event, with its CTA open, its lane under the cursor and its time on screen."""
+        launch = self.launch
+        cta = launch.tracks[int(launch.events["track"][event])].cta
+        if cta != self.cta:
+            self.open_cta(cta)
+        lane = self.seen.lanes.lane_of(event)
+        if lane is not None:
+            self.folded -= {lane.parent, f"cta {cta}"}
+            keys = [each.key for each in self.visible()]
+            self.lane = keys.index(lane.key) if lane.key in keys else 0
+        self.event = event
+        begin, end = (int(launch.events[name][event]) for name in ("begin", "end"))
+        self.cursor = begin
+        if end - begin > self.window.cycles:
+            length = (end - begin) * 5 // 4
+            self.window = Window(begin - length // 10, begin - length // 10 + length).within(self.seen.whole)
+        elif begin < self.window.begin or end > self.window.end:
+            self.window = self.window.centred((begin + end) // 2, self.seen.whole)
+
+    def step(self, direction: int, wanted: np.ndarray | None = None) -> bool:
+        """Selects the next slice (1) or the one before (-1) of the lane; of the events `wanted`, a mask, if given."""
+        lane = self.current()
+        if lane is None or not len(lane.slices):
+            return False
+        slices = lane.slices
+        places = (
+            np.arange(len(slices)) if wanted is None else np.flatnonzero(wanted[slices.event] & (slices.event >= 0))
+        )
+        if not len(places):
+            return False
+        here = self._here(lane)
+        at = int(np.searchsorted(places, here, side="right" if direction > 0 else "left")) - (direction < 0)
+        if not 0 <= at < len(places):
+            return False
+        place = int(places[at])
+        event = int(slices.event[place])
+        if event >= 0:
+            self.go_to(event)
+        else:
+            self.cursor = int(slices.begin[place])
+        return True
+
+    def _here(self, lane: Lane) -> int:
+        """The slice at the cursor; half a place before the next one if there is none."""
+        slices = lane.slices
+        if self.event is not None:
+            own = np.flatnonzero(slices.event == self.event)
+            if len(own):
+                return int(own[0])
+        return int(np.searchsorted(slices.begin, self.cursor, side="right")) - 1
