@@ -152,15 +152,8 @@ class TimelineApp(App[None]):
         self.state.changed()
 
     def action_fold(self) -> None:
-        state, lane = self.state, self.state.current()
-        if lane is not None:
-            key = (
-                lane.key
-                if any(lane.key == each.parent for each in state.seen.lanes.of(state.cta).lanes)
-                else lane.parent
-            )
-            state.folded ^= {key}
-            state.changed()
+        self.state.fold()
+        self.state.changed()
 
     def action_units(self) -> None:
         self.state.units = "ns" if self.state.units == "cycles" else "cycles"

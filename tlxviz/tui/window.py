@@ -24,8 +24,18 @@ class Window:
         return self.begin + np.arange(columns + 1, dtype=np.int64) * self.cycles // columns
 
     def column(self, cycle: int, columns: int) -> int:
-        """The column in which a cycle lies; less than 0 or `columns` and more outside."""
-        return (cycle - self.begin) * columns // self.cycles
+        """The column in which a cycle lies, the first of them if it has several; outside, < 0 or >= `columns`."""
+        since = cycle - self.begin
+        if self.cycles <= columns:
+            return -(-since * columns // self.cycles)
+        return ((since + 1) * columns - 1) // self.cycles
+
+    def columns_of(self, cycles: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
+        """`column` of each."""
+        since = cycles - self.begin
+        if self.cycles <= columns:
+            return -(-since * columns // self.cycles)
+        return ((since + 1) * columns - 1) // self.cycles
 
     def cycle(self, column: int, columns: int) -> int:
         """The cycle at which a column begins."""
