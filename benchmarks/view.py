@@ -1,8 +1,8 @@
-"""How long the terminal timeline takes from a key to the picture: `view.py [EVENTS_IN_MILLIONS]`. view.md says what came out.
+"""How long the terminal timeline takes from a key to its picture: `view.py [MILLIONS]`. view.md says what came out.
 
-The trace is that of `analysis.py`: `kernels/hopper_gemm_ws.py` at 8192 cubed, 19 CTAs, a million events. Several CTAs are
-unfolded so that 48 lanes are on screen, 220 columns wide. A key is timed from the press to the bytes that the terminal
-would be sent; the terminal itself is none.
+The trace is that of `analysis.py`: `kernels/hopper_gemm_ws.py` at 8192 cubed, simulated: 19 CTAs are a million events.
+220 columns and 60 lines, with CTAs, barriers and buffers unfolded until lanes fill the screen. A key is timed from when
+it arrives until what the terminal would be sent is complete; there is no terminal.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import asyncio
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,132 +18,94 @@ sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from analysis import least, several, simulated  # noqa: E402
+from rich.console import RenderableType  # noqa: E402
+from textual.events import Key  # noqa: E402
+from textual.screen import Screen  # noqa: E402
 
 from tlxviz.trace import load_trace, save_trace  # noqa: E402
 from tlxviz.trace.model import Trace  # noqa: E402
-from tlxviz.tui.app import TimelineApp  # noqa: E402
+from tlxviz.tui.app import TimelineApp, settle  # noqa: E402
 from tlxviz.tui.timeline import Timeline  # noqa: E402
 
-WIDTH, HEIGHT = 220, 60
+SIZE = (220, 60)
 LANES = 48
-PRESSES = 40
-Press = Callable[[str], Awaitable[None]]
+PRESSES = 60
+QUIET = 0.04
+"""Seconds without an update after which a picture counts as complete; more than a frame of Textual."""
+SCENES = (("the CTA", 0), ("a tenth", 3), ("a thousandth", 10), ("a few events", 14))
+KEYS = (("pan", "dddaaa"), ("zoom", "ws"), ("next slice", "."), ("lane", "jk"))
 
 
-def percentile(times: list[float], percent: int) -> float:
-    return sorted(times)[min(len(times) - 1, len(times) * percent // 100)]
+class TimedApp(TimelineApp):
+    """Knows when it last gave the terminal something to show."""
+
+    shown = 0.0
+
+    def _display(self, screen: Screen, renderable: RenderableType | None) -> None:
+        super()._display(screen, renderable)
+        self.shown = time.perf_counter()
+
+    async def complete(self, since: float) -> float:
+        """Seconds from `since` until the picture was complete; 0 if nothing changed."""
+        while time.perf_counter() - max(self.shown, since) < QUIET:
+            await asyncio.sleep(0.001)
+        return max(0.0, self.shown - since)
 
 
 async def first_picture(path: Path) -> float:
-    """Seconds from a path to the first picture."""
+    """Seconds from a path to the first picture, loading included."""
     start = time.perf_counter()
-    app = TimelineApp(load_trace(path), path.name)
-    async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
-        await pilot.pause(0)
-        await drawn(app)
-        return time.perf_counter() - start
-
-
-async def drawn(app: TimelineApp) -> None:
-    """Until everything that waits to be drawn has been."""
-    screen = app.screen
-    for _ in range(200):
-        await asyncio.sleep(0)
-        if not screen._dirty_widgets and not screen._callbacks and screen._message_queue.empty():
-            break
-    screen._on_timer_update()
-    app.screen._compositor.render_update(full=False)
+    app = TimedApp(load_trace(path), path.name)
+    async with app.run_test(size=SIZE):
+        return await app.complete(start)
 
 
 async def keys(path: Path) -> None:
-    app = TimelineApp(load_trace(path), path.name)
-    async with app.run_test(size=(WIDTH, HEIGHT)) as pilot:
-        await pilot.pause()
+    app = TimedApp(load_trace(path), path.name)
+    async with app.run_test(size=SIZE) as pilot:
         state, timeline = app.state, app.query_one(Timeline)
         app.query_one("#drawer").add_class("hidden")
-        for cta in state.seen.lanes.ctas[1:4]:
-            state.folded.discard(f"cta {cta}")
-        for key in list(state.folded):
-            if key.startswith("cta 0/") or key.startswith("cta 1/"):
-                state.folded.discard(key)
+        state.folded -= {f"cta {cta}" for cta in state.seen.lanes.ctas[:4]}
+        state.visible()
+        state.folded = {key for key in state.folded if not key.startswith(("cta 0/", "cta 1/"))}
         state.changed()
         await pilot.pause()
-        lines = sum(timeline.lane_at(y) >= 0 for y in range(timeline.size.height))
-        assert lines >= LANES, lines
-
-        async def timed(key: str, times: list[float]) -> None:
-            start = time.perf_counter()
-            app.post_message(_key(key))
-            await drawn_after(app, start, times)
-
-        for name, zooms in (("whole", 0), ("a tenth", 3), ("a thousandth", 10), ("a few events", 14)):
-            app.action_whole()
-            await pilot.pause()
-            for _ in range(zooms):
-                await pilot.press("w")
-            await pilot.pause()
-            for what, presses in (("pan", "d"), ("zoom", "ws"), ("cursor", "."), ("lane", "jk")):
+        settle()
+        lanes = sum(timeline.lane_at(y) >= 0 for y in range(timeline.size.height))
+        assert lanes >= LANES, lanes
+        for scene, zooms in SCENES:
+            state.window, state.cursor = state.cta_window(), sum(state.seen.lanes.life(0)) // 2
+            state.changed()
+            await pilot.press(*"w" * zooms)
+            await app.complete(time.perf_counter())
+            for what, presses in KEYS:
                 times: list[float] = []
                 for number in range(PRESSES):
-                    await timed(presses[number % len(presses)], times)
-                p50, p95 = (1e3 * percentile(times, each) for each in (50, 95))
-                print(f"| {name} | {what} | {p50:.0f} ms | {p95:.0f} ms |", flush=True)
+                    start = time.perf_counter()
+                    key = presses[number % len(presses)]
+                    app.post_message(Key("full_stop" if key == "." else key, key))
+                    times.append(await app.complete(start))
+                times.sort()
+                p50, p95, most = (1e3 * times[place] for place in (PRESSES // 2, PRESSES * 95 // 100, -1))
+                print(f"| {scene} | {what} | {p50:.0f} ms | {p95:.0f} ms | {most:.0f} ms |", flush=True)
 
 
-def _key(key: str):  # noqa: ANN202
-    from textual.events import Key
-
-    return Key({".": "full_stop"}.get(key, key), key if len(key) == 1 else None)
-
-
-async def drawn_after(app: TimelineApp, start: float, times: list[float]) -> None:
-    """Appends the seconds from `start` until the picture has changed, the update being rendered at once."""
-    done = asyncio.Event()
-    written = app._driver.write if app._driver else None
-    last = [0.0]
-    display = app._display
-
-    def timed_display(screen: object, renderable: object) -> None:
-        display(screen, renderable)  # pyright: ignore
-        last[0] = time.perf_counter()
-        done.set()
-
-    app._display = timed_display  # type: ignore[method-assign]
-    try:
-        await asyncio.wait_for(done.wait(), 2)
-        # what follows within a frame belongs to it
-        while True:
-            done.clear()
-            try:
-                await asyncio.wait_for(done.wait(), 0.04)
-            except TimeoutError:
-                break
-    except TimeoutError:
-        last[0] = start
-    finally:
-        app._display = display  # type: ignore[method-assign]
-    del written
-    times.append(last[0] - start)
-
-
-async def main() -> None:
+def main() -> None:
     millions = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(folder) / "first.tlxtrace"
-        if len(sys.argv) <= 2:
-            simulated(path)
+        path = Path(folder) / "first.tlxtrace"
+        simulated(path)
         if millions > 1:
             [launch] = load_trace(path).launches
-            path = Path(folder) / "more.tlxtrace"
-            save_trace(Trace([several(launch, millions)]), path)
+            save_trace(Trace([several(launch, millions)]), path, force=True)
         read = least(lambda: load_trace(path))
-        events = len(load_trace(path).launches[0].events)
-        opened = min([await first_picture(path) for _ in range(3)])
-        print(f"{events:,} events: read {1e3 * read:.0f} ms, first picture {1e3 * opened:.0f} ms, {opened / read:.1f} times")
-        print("| on screen | key | median | p95 |")
-        print("| --- | --- | ---: | ---: |")
-        await keys(path)
+        count = len(load_trace(path).launches[0].events)
+        opened = min(asyncio.run(first_picture(path)) for _ in range(3))
+        print(f"{count:,} events: read in {1e3 * read:.0f} ms, first picture after {1e3 * opened:.0f} ms\n")
+        print("| on screen | key | median | p95 | most |")
+        print("| --- | --- | ---: | ---: | ---: |")
+        asyncio.run(keys(path))
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

@@ -47,7 +47,9 @@ def flips(launch: LaunchTrace, rows: Int64) -> list[Flips]:
     waits = np.array([each == "wait" for each in kinds])[site] & on_group & (by >= 0) & (of_site[site] >= 0)
     causes = by[waits]
     known = events["phase"][causes] >= 0
-    keys = [(of_site[site[waits]][known], slot[waits][known], events["phase"][causes][known], events["end"][causes][known])]
+    keys = [
+        (of_site[site[waits]][known], slot[waits][known], events["phase"][causes][known], events["end"][causes][known])
+    ]
     loads = _barriers_of_loads(launch, site[waits], events["site"][causes], names)
     tma = np.array([each == "tma_load" for each in kinds])[site] & ~on_group
     barrier = np.where(tma, loads[site], of_site[site])
@@ -85,7 +87,9 @@ Columns = tuple[Int64, Int64, Int64, Int64]
 
 def _by_slot(names: list[str], released: Columns, counted: Columns) -> list[Flips]:
     made: list[Flips] = []
-    slots = {each[:2] for part in (released, counted) for each in set(zip(part[0].tolist(), part[1].tolist(), strict=True))}
+    slots = {
+        each[:2] for part in (released, counted) for each in set(zip(part[0].tolist(), part[1].tolist(), strict=True))
+    }
     for barrier, slot in sorted(slots):
         (sure, sure_time), (likely, likely_time) = (
             (part[2][own], part[3][own])

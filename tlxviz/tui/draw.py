@@ -1,4 +1,4 @@
-"""A lane as a line of cells: what prevails in each column, and how much of it; as glyphs, with what is written on them."""
+"""A lane as a line of cells: what prevails in each column and how much of it, as glyphs with names written on them."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ _HEIGHTS = np.array(list("▁▂▃▄▅▆▇█"))
 _GLYPHS = np.array([APPEARANCES[look].glyph for look in Look])
 _WORK = (Look.LOAD, Look.STORE, Look.MMA, Look.NAMED)
 """Of an engine: shown wherever there is some, since what it competes with is nothing."""
+_IS_WORK = np.array([look in _WORK for look in Look])
+_RANKED_WORK = _IS_WORK[_FIRST_OF_EQUALS]
+_RANKED_ALIVE = _FIRST_OF_EQUALS.tolist().index(Look.ALIVE)
+_READ = 4096
+"""Slices on screen up to which a lane is searched for those that have room for a name, or take no time."""
 FEWEST_FOR_LABEL = 4
 """Columns that a slice has at least, if something is to be written on it."""
 _MOST = 0.9
@@ -30,6 +35,10 @@ _LEAST = 0.6
 """Of a column's time: what prevails with less is drawn dim, with more than `_MOST` bold."""
 MOMENT = "│"
 """A slice that takes no time."""
+MOMENTS = "┃"
+"""Several."""
+BOUNDARY = "▏"
+"""Between two slices that look the same."""
 
 
 class Paint(IntFlag):
@@ -78,11 +87,10 @@ def cells(slices: Slices, window: Window, columns: int) -> Cells:
         widths = widths * max(1, slices.lanes)
         found[-1] = np.maximum(widths - found[:-1].sum(axis=0), 0)
         ranked = found.copy()
-        work = np.isin(_FIRST_OF_EQUALS, _WORK)
-        # an engine's work prevails over nothing, but not over the rest of what a lane shows
-        there = found[work].any(axis=0)
-        ranked[-1][there] = 0
-        ranked[_FIRST_OF_EQUALS == Look.ALIVE] = np.where(there, 0, found[_FIRST_OF_EQUALS == Look.ALIVE])
+        # an engine's work prevails over nothing, however short it is
+        idle = ~found[_RANKED_WORK].any(axis=0)
+        ranked[-1] *= idle
+        ranked[_RANKED_ALIVE] *= idle
         best = np.argmax(ranked, axis=0)
         look = _FIRST_OF_EQUALS[best]
         share = found[best, np.arange(columns)] / np.maximum(widths, 1)
@@ -147,21 +155,26 @@ class Drawing:
         slices = lane.slices
         made = cells(slices, window, columns)
         glyphs, paint = _GLYPHS[made.look], made.look.astype(np.int64)
-        work = np.isin(made.look, _WORK)
+        work = _IS_WORK[made.look]
         if isinstance(slices, Counter):
             level = np.flatnonzero(made.look != Look.AWAY)
         else:
             level = np.flatnonzero(
-                (made.share < 1)
-                & (work & (made.dense | (made.share < 0.5)) | (made.look == Look.BUSY) & made.dense)
+                (made.share < 1) & (work & (made.dense | (made.share < 0.5)) | (made.look == Look.BUSY) & made.dense)
             )
         glyphs[level] = _HEIGHTS[np.clip(np.ceil(made.share[level] * 8).astype(int) - 1, 0, 7)]
+        # what takes no time, and stands for several, is seen where there is nothing else
+        alone = np.flatnonzero((made.look == Look.AWAY) & (made.begun > 0))
+        places = np.searchsorted(slices.begin, window.edges(columns)[alone])
+        glyphs[alone], paint[alone] = np.where(made.begun[alone] > 1, MOMENTS, MOMENT), slices.look[places]
         shaded = made.dense & ~work & (made.look != Look.AWAY)
         paint[shaded & (made.share < _LEAST)] |= Paint.DIM
         paint[(made.look == Look.WAIT) & (made.share >= _MOST)] |= Paint.BOLD
         if not isinstance(slices, Counter):
-            self._moments(slices, window, columns, made, (glyphs, paint))
-            self._labels(slices, window, columns, (glyphs, paint))
+            part = slices.within(window.begin, window.end)
+            if 0 < part.stop - part.start <= _READ and len(self._launch.events):
+                self._moments(slices, window, columns, made, (glyphs, paint))
+                self._labels(slices, window, columns, (glyphs, paint))
             if lit:
                 paint[self._lit(slices, window, columns, lit)] |= Paint.LIT
         return Row(glyphs, paint)
@@ -171,13 +184,13 @@ class Drawing:
     ) -> None:
         """Marks what takes no time, where columns do not stand for several slices."""
         part = slices.within(window.begin, window.end)
-        if part.stop - part.start > 2 * columns:
-            return
         places = np.flatnonzero(slices.end[part] == slices.begin[part]) + part.start
+        if not len(places):
+            return
         event = slices.event[places]
         begin, end = (self._launch.events[name] for name in ("begin", "end"))
         # what overlapping work has no room for takes time all the same
-        places = places[(event < 0) | (begin[event] == end[event])] if len(begin) else places
+        places = places[(event < 0) | (begin[event] == end[event])]
         at = np.clip(window.columns_of(slices.begin[places], columns), 0, columns - 1)
         free = ~made.dense[at] | (made.look[at] == Look.AWAY)
         glyphs, paint = row
@@ -185,17 +198,18 @@ class Drawing:
 
     def _labels(self, slices: Slices, window: Window, columns: int, row: tuple[NDArray[np.str_], Int64]) -> None:
         glyphs, paint = row
-        part = slices.within(window.begin, window.end)
-        if part.stop - part.start > 2 * columns or not len(self._launch.events):
-            return
         for each in shown(slices, window, columns, FEWEST_FOR_LABEL):
             event, look = int(slices.event[each.place]), int(slices.look[each.place])
-            names = self.names(event) if event >= 0 else (APPEARANCES[Look(look)].word,)
-            room = each.last - each.first - 1
+            names = self.names(event) if event >= 0 else (APPEARANCES[Look(look)].word.split()[0],)
+            touches = each.place > 0 and slices.end[each.place - 1] == slices.begin[each.place]
+            first = each.first
+            if touches and slices.look[each.place - 1] == look and slices.begin[each.place] >= window.begin:
+                glyphs[first], paint[first] = BOUNDARY, look | Paint.LABEL
+                first += 1
             for name in names:
-                if len(name) <= room:
-                    glyphs[each.first : each.first + len(name)] = list(name)
-                    paint[each.first : each.first + len(name)] = look | Paint.LABEL
+                if len(name) < each.last - first:
+                    glyphs[first : first + len(name)] = list(name)
+                    paint[first : first + len(name)] = look | Paint.LABEL
                     break
 
     def names(self, event: int) -> tuple[str, ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.trace.model import LaunchTrace, TrackKind
+from tlxviz.trace.model import Events, LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import Work, meaning, work_of_events
 from tlxviz.tui.derived import Flips, barrier_slices, buffer_slots, flip_slices, flips, related, size_text
 from tlxviz.tui.looks import Look
@@ -330,4 +330,11 @@ def _slot(parent: str, name: str, cta: int, make: Callable[[], Slices]) -> Lane:
 
 def waits(launch: LaunchTrace) -> NDArray[np.bool_]:
     """Whether each event is a wait."""
-    return work_of_events(launch) == Work.WAIT
+    return _waits(launch, launch.events)
+
+
+@lru_cache(maxsize=2)  # asked for at every key that goes from wait to wait; the events, since a launch may get more
+def _waits(launch: LaunchTrace, events: Events) -> NDArray[np.bool_]:
+    made = work_of_events(launch) == Work.WAIT
+    made.flags.writeable = False
+    return made

@@ -26,7 +26,9 @@ def unit_of(window: Window, clock_mhz: float, units: str) -> str:
 
 def ticks(window: Window, columns: int, clock_mhz: float, unit: str) -> list[Tick]:
     """Round times (1, 2 or 5 times a power of ten) as densely as their words have room."""
-    scale = {"cycles": 1.0, "ns": 1000 / clock_mhz if clock_mhz else 1.0, "us": 1 / clock_mhz if clock_mhz else 1.0}[unit]
+    scale = {"cycles": 1.0, "ns": 1000 / clock_mhz if clock_mhz else 1.0, "us": 1 / clock_mhz if clock_mhz else 1.0}[
+        unit
+    ]
     begin, end = window.begin * scale, window.end * scale
     step = 1e-3 if unit != "cycles" else 1.0
     while True:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.app import App
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
@@ -33,6 +35,26 @@ _NONE = -2
 _Key = tuple[object, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What all lines of a picture have in common. Asking Textual for it costs more than drawing a line."""
+
+    width: int
+    height: int
+    names: int
+    """Columns for names of lanes."""
+    columns: int
+    """Columns for time."""
+    pinned: int
+    """How many lanes stay on top."""
+    lane: int
+    """The lane under the cursor."""
+    cursor: int
+    """Its column; -1 where it is not on screen."""
+    theme: tuple[bool, bool]
+    """Whether it is dark, and whether it is monochrome."""
+
+
 class Timeline(Widget, can_focus=True):
     """Draws the state. Keys are the app's; the mouse selects, and scrolls."""
 
@@ -45,6 +67,7 @@ class Timeline(Widget, can_focus=True):
         """The first lane that is on screen, of those that are not pinned."""
         self.monochrome = False
         self._lanes: list[Lane] = []
+        self._frame = _Frame(0, 0, 0, 1, 0, 0, -1, (True, False))
         self._lane_before: tuple[int, int] = (-1, -1)
         self._strips: dict[_Key, Strip] = {}
         self._rows: dict[_Key, Row] = {}
@@ -59,25 +82,30 @@ class Timeline(Widget, can_focus=True):
     # ---- size
 
     @property
-    def name_columns(self) -> int:
-        """Columns for names of lanes."""
-        return min(20, max(5, self.size.width // 5))
-
-    @property
     def columns(self) -> int:
         """Columns for time."""
-        return max(1, self.size.width - self.name_columns)
+        return self._frame.columns
 
     @property
-    def pinned(self) -> int:
-        """How many lanes stay on top."""
-        keys = set(self.state.pinned)
-        count = next((number for number, lane in enumerate(self._lanes) if lane.key not in keys), len(self._lanes))
-        return min(count, max(0, self.size.height - RULER - 2))
+    def _dark(self) -> bool:
+        app: App[Any] = self.app
+        return app.current_theme.dark
+
+    def _measured(self) -> _Frame:
+        (width, height), state = self.size, self.state
+        names = min(20, max(5, width // 5))
+        columns = max(1, width - names)
+        keys = set(state.pinned)
+        pinned = next((number for number, lane in enumerate(self._lanes) if lane.key not in keys), len(self._lanes))
+        pinned = min(pinned, max(0, height - RULER - 2))
+        at = state.window.column(state.cursor, columns)
+        lane = min(state.lane, max(0, len(self._lanes) - 1))
+        theme = self._dark, self.monochrome
+        return _Frame(width, height, names, columns, pinned, lane, at if 0 <= at < columns else -1, theme)
 
     def lane_at(self, y: int) -> int:
         """The lane that a line of the widget shows; less than 0 for none."""
-        line, pinned = y - RULER, self.pinned
+        line, pinned = y - RULER, self._frame.pinned
         if line < 0:
             return _NONE
         if line < pinned:
@@ -89,25 +117,29 @@ class Timeline(Widget, can_focus=True):
 
     def follow(self) -> None:
         """The state has changed: draws the lines that are not what they were."""
-        self._lanes = self.state.visible()
-        lane = min(self.state.lane, max(0, len(self._lanes) - 1))
-        pinned = self.pinned
-        room = max(1, self.size.height - RULER - (pinned + 1 if pinned else 0))
-        if self._lane_before != (lane, room) and lane >= pinned:
-            # the wheel may have moved the lane under the cursor off the screen; it comes back when it changes
-            self.top = min(max(self.top, lane - pinned - room + 1), lane - pinned)
-        self._lane_before = lane, room
-        self.top = max(0, min(self.top, len(self._lanes) - pinned - room))
-        self._aim()
-        keys = [self._key(y) for y in range(self.size.height)]
+        keys = self._laid_out()
         if len(keys) != len(self._keys):
             self.refresh()
         else:
             changed = [y for y, (now, before) in enumerate(zip(keys, self._keys, strict=True)) if now != before]
-            regions = [Region(0, y, self.size.width, 1) for y in changed]
-            if regions:
-                self.refresh(*regions)
+            if len(changed) > len(keys) // 2:
+                self.refresh()
+            elif changed:
+                self.refresh(*(Region(0, y, self._frame.width, 1) for y in changed))
         self._keys = keys
+
+    def _laid_out(self) -> list[_Key]:
+        """What each line of the widget has to show."""
+        self._lanes = self.state.visible()
+        self._frame = frame = self._measured()
+        room = max(1, frame.height - RULER - (frame.pinned + 1 if frame.pinned else 0))
+        if self._lane_before != (frame.lane, room) and frame.lane >= frame.pinned:
+            # the wheel may have moved the lane under the cursor off the screen; it comes back when it changes
+            self.top = min(max(self.top, frame.lane - frame.pinned - room + 1), frame.lane - frame.pinned)
+        self._lane_before = frame.lane, room
+        self.top = max(0, min(self.top, len(self._lanes) - frame.pinned - room))
+        self._aim()
+        return [self._key(y) for y in range(frame.height)]
 
     def on_resize(self) -> None:
         self.follow()
@@ -148,7 +180,7 @@ class Timeline(Widget, can_focus=True):
 
     def _line(self, number: int) -> int:
         """The line of the widget on which a lane is, or would be if the widget were higher."""
-        pinned = self.pinned
+        pinned = self._frame.pinned
         return RULER + number if number < pinned else RULER + number - self.top + (1 if pinned else 0)
 
     # ---- drawing
@@ -156,19 +188,29 @@ class Timeline(Widget, can_focus=True):
     def _key(self, y: int) -> _Key:
         """All that a line's picture depends on."""
         state, columns = self.state, self.columns
-        theme = self.app.current_theme.dark, self.monochrome
+        theme = self._frame.theme
         if y < RULER:
-            return (y, state.window, columns, state.cursor, state.span, tuple(state.marks), state.units, state.seen.number, theme)
+            return (
+                y,
+                state.window,
+                columns,
+                state.cursor,
+                state.span,
+                tuple(state.marks),
+                state.units,
+                state.seen.number,
+                theme,
+            )
         number = self.lane_at(y)
         if number < 0:
             return (number, columns)
         lane = self._lanes[number]
         own = state.event if state.event is not None and self._holds(lane, state.event) else None
         folded = lane.folds and lane.key in state.folded
-        current = number == min(state.lane, len(self._lanes) - 1)
-        at = self._cursor_column()
+        current = number == self._frame.lane
+        at = self._frame.cursor
         arrow = tuple(self._pieces.get(y, ()))
-        return (*self._row_key(lane), own, folded, current, at, state.span, arrow, theme, self.name_columns)
+        return (*self._row_key(lane), own, folded, current, at, state.span, arrow, theme, self._frame.names)
 
     def _row_key(self, lane: Lane) -> _Key:
         state = self.state
@@ -182,16 +224,10 @@ class Timeline(Widget, can_focus=True):
         found = self.state.seen.lanes.lane_of(event)
         return found is not None and found.key == lane.key
 
-    def _cursor_column(self) -> int:
-        at = self.state.window.column(self.state.cursor, self.columns)
-        return at if 0 <= at < self.columns else -1
-
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
-        if len(self._keys) != self.size.height:
-            self._lanes = self.state.visible()
-            self._aim()
-            self._keys = [self._key(line) for line in range(self.size.height)]
+        width, height = self.size
+        if (width, len(self._keys)) != (self._frame.width, height):
+            self._keys = self._laid_out()
         if y >= len(self._keys):
             return Strip.blank(width)
         key = self._keys[y]
@@ -206,14 +242,14 @@ class Timeline(Widget, can_focus=True):
             return self._ruler(y)
         number = self.lane_at(y)
         if number == _SEPARATOR:
-            return Strip([Segment("┄" * self.size.width, Style(dim=True))])
+            return Strip([Segment("┄" * self._frame.width, Style(dim=True))])
         if number < 0:
-            return Strip.blank(self.size.width)
+            return Strip.blank(self._frame.width)
         return self._lane(y, number)
 
     @property
     def _palette(self) -> Palette:
-        theme = self.app.current_theme.dark, self.monochrome
+        theme = self._frame.theme
         if theme not in self._palettes:
             self._palettes[theme] = Palette(dark=theme[0], monochrome=theme[1])
         return self._palettes[theme]
@@ -221,7 +257,7 @@ class Timeline(Widget, can_focus=True):
     # ---- the ruler
 
     def _ruler(self, y: int) -> Strip:
-        state, columns, gutter = self.state, self.columns, self.name_columns
+        state, columns, gutter = self.state, self.columns, self._frame.names
         clock = state.launch.clock_mhz
         unit = unit_of(state.window, clock, state.units)
         found = ticks(state.window, columns, clock, unit)
@@ -243,7 +279,7 @@ class Timeline(Widget, can_focus=True):
             if 0 <= column < columns:
                 line[column] = chr(ord("A") + number % 26)
                 bright.add(column)
-        at = self._cursor_column()
+        at = self._frame.cursor
         if at >= 0:
             line[at] = "▼"
             bright.add(at)
@@ -277,7 +313,7 @@ class Timeline(Widget, can_focus=True):
             if end >= state.window.begin and begin < state.window.end:
                 first, last = _columns_of(begin, end, state.window, columns)
                 paint[first:last] |= Paint.SELECTED
-        at, arrow = self._cursor_column(), self._pieces.get(y, ())
+        at, arrow = self._frame.cursor, self._pieces.get(y, ())
         blank = at >= 0 and glyphs[at] in " ╌"
         if arrow or blank:
             glyphs = glyphs.copy()
@@ -286,12 +322,12 @@ class Timeline(Widget, can_focus=True):
             glyphs[at] = "╎" if blank else glyphs[at]
         for column, glyph, colour in arrow:
             glyphs[column], paint[column] = glyph, Look.AWAY | colour
-        current = number == min(state.lane, len(self._lanes) - 1)
+        current = number == self._frame.lane
         return Strip([self._gutter_of(lane, current), *self._segments(glyphs, paint)])
 
     def _gutter_of(self, lane: Lane, current: bool) -> Segment:
         sign = ("▸" if lane.key in self.state.folded else "▾") if lane.folds else " "
-        room = self.name_columns - 1
+        room = self._frame.names - 1
         name = f"{' ' * lane.depth}{sign}{lane.label}"
         if len(name) > room:
             name = f"{name.strip()}"[: room - 1] + "…"
@@ -311,7 +347,7 @@ class Timeline(Widget, can_focus=True):
 
     def place(self, x: int, y: int) -> tuple[int, int] | None:
         """The lane and the cycle at a place of the widget."""
-        number, column = self.lane_at(y), x - self.name_columns
+        number, column = self.lane_at(y), x - self._frame.names
         if number < 0 or column < 0:
             return None
         return number, self.state.window.cycle(min(column, self.columns - 1), self.columns)
@@ -321,20 +357,20 @@ class Timeline(Widget, can_focus=True):
             return
         self.focus()
         state, number = self.state, self.lane_at(event.y)
-        if event.x < self.name_columns:
+        if event.x < self._frame.names:
             if number >= 0:
                 state.lane = number
                 if event.x <= self._lanes[number].depth + 1 and self._lanes[number].folds:
                     state.fold()
                 state.changed()
             return
-        cycle = state.window.cycle(min(event.x - self.name_columns, self.columns - 1), self.columns)
+        cycle = state.window.cycle(min(event.x - self._frame.names, self.columns - 1), self.columns)
         self._drag = cycle
         self.capture_mouse()
         state.cursor, state.span = cycle, None
         if number >= 0:
             state.lane = number
-            state.event = self._event_at(self._lanes[number], event.x - self.name_columns)
+            state.event = self._event_at(self._lanes[number], event.x - self._frame.names)
         state.changed()
 
     def _event_at(self, lane: Lane, column: int) -> int | None:
@@ -354,7 +390,7 @@ class Timeline(Widget, can_focus=True):
         if self._drag is None:
             return
         state, columns = self.state, self.columns
-        column = max(0, min(event.x - self.name_columns, columns))
+        column = max(0, min(event.x - self._frame.names, columns))
         cycle = state.window.cycle(column, columns)
         first, last = min(self._drag, cycle), max(self._drag, cycle)
         span = Window(first, last) if last > first else None
@@ -387,7 +423,7 @@ class Timeline(Widget, can_focus=True):
         event.stop()
         state = self.state
         if event.ctrl:
-            about = state.window.cycle(max(0, event.x - self.name_columns), self.columns)
+            about = state.window.cycle(max(0, event.x - self._frame.names), self.columns)
             state.window = state.window.zoomed(1.25 if direction > 0 else 0.8, about, state.seen.whole)
             state.changed()
         elif event.shift:
@@ -405,9 +441,5 @@ class Timeline(Widget, can_focus=True):
 
 def _columns_of(begin: int, end: int, window: Window, columns: int) -> tuple[int, int]:
     """The columns on screen that a stretch of time takes."""
-    first, last = columns_taken(
-        np.array([max(begin, window.begin)]), np.array([min(end, window.end)]), window, columns
-    )
+    first, last = columns_taken(np.array([max(begin, window.begin)]), np.array([min(end, window.end)]), window, columns)
     return (int(first[0]), int(last[0])) if end >= window.begin and begin < window.end else (0, 0)
-
-
