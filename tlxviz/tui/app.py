@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 from textual.app import App, ComposeResult
 from textual.containers import Container
 from textual.widgets import Static, TabbedContent, TabPane
@@ -16,6 +18,11 @@ from tlxviz.tui.words import event_name, time_text
 
 _WIDE = 160
 """Columns from which panels stand beside the timeline rather than below."""
+
+
+def settle() -> None:
+    """Takes what there is by now out of garbage collection, which else goes through it amid a key: 50 ms."""
+    gc.freeze()
 
 
 class TimelineApp(App[None]):
@@ -78,6 +85,10 @@ class TimelineApp(App[None]):
         self.query_one(Timeline).focus()
         self.call_after_refresh(self._follow)
 
+    def on_ready(self) -> None:
+        if not self.is_headless:
+            settle()
+
     def on_resize(self) -> None:
         self.set_class(self.size.width >= _WIDE, "wide")
         self.call_after_refresh(self._follow)
@@ -88,7 +99,7 @@ class TimelineApp(App[None]):
     # ---- what has changed
 
     def _follow(self) -> None:
-        if not self.is_mounted:
+        if not self.is_running:
             return
         state, launch = self.state, self.state.launch
         self.query_one("#head", Static).update(
@@ -152,15 +163,8 @@ class TimelineApp(App[None]):
         self.state.changed()
 
     def action_fold(self) -> None:
-        state, lane = self.state, self.state.current()
-        if lane is not None:
-            key = (
-                lane.key
-                if any(lane.key == each.parent for each in state.seen.lanes.of(state.cta).lanes)
-                else lane.parent
-            )
-            state.folded ^= {key}
-            state.changed()
+        self.state.fold()
+        self.state.changed()
 
     def action_units(self) -> None:
         self.state.units = "ns" if self.state.units == "cycles" else "cycles"

@@ -1,52 +1,105 @@
-"""A lane as a line of cells: what prevails in each column, and how much of it."""
+"""A lane as a line of cells: what prevails in each column and how much of it, as glyphs with names written on them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntFlag
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.tui.lanes import Slices
-from tlxviz.tui.looks import Look
+from tlxviz.trace.model import LaunchTrace, TrackKind
+from tlxviz.trace.vocabulary import meaning
+from tlxviz.tui.lanes import Lane
+from tlxviz.tui.looks import APPEARANCES, Look
+from tlxviz.tui.slices import Counter, Int64, Slices
 from tlxviz.tui.window import Window
 
 _FIRST_OF_EQUALS = np.array(
     [Look.WAIT, *(look for look in Look if look not in (Look.WAIT, Look.AWAY)), Look.AWAY], np.int8
 )
 """Of two that take as long, the first is shown: waiting is what the timeline is there to show."""
+_HEIGHTS = np.array(list("▁▂▃▄▅▆▇█"))
+_GLYPHS = np.array([APPEARANCES[look].glyph for look in Look])
+_WORK = (Look.LOAD, Look.STORE, Look.MMA, Look.NAMED)
+"""Of an engine: shown wherever there is some, since what it competes with is nothing."""
+_IS_WORK = np.array([look in _WORK for look in Look])
+_RANKED_WORK = _IS_WORK[_FIRST_OF_EQUALS]
+_RANKED_ALIVE = _FIRST_OF_EQUALS.tolist().index(Look.ALIVE)
+_READ = 4096
+"""Slices on screen up to which a lane is searched for those that have room for a name, or take no time."""
+FEWEST_FOR_LABEL = 4
+"""Columns that a slice has at least, if something is to be written on it."""
+_MOST = 0.9
+_LEAST = 0.6
+"""Of a column's time: what prevails with less is drawn dim, with more than `_MOST` bold."""
+MOMENT = "│"
+"""A slice that takes no time."""
+MOMENTS = "┃"
+"""Several."""
+BOUNDARY = "▏"
+"""Between two slices that look the same."""
+
+
+class Paint(IntFlag):
+    """How a cell is coloured: the `Look` in the lowest bits, and these."""
+
+    DIM = 1 << 5
+    BOLD = 1 << 6
+    LABEL = 1 << 7
+    """Something is written on it."""
+    SELECTED = 1 << 8
+    LIT = 1 << 9
+    SPAN = 1 << 10
+    """In the selected range."""
+    CURSOR = 1 << 11
+    CAUSE = 1 << 12
+    """Part of the arrow from what released the selected event."""
+    EFFECT = 1 << 13
+    """Part of an arrow to what it releases."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
     look: NDArray[np.int8]
-    """The `Look` that prevails in each column."""
+    """The `Look` that prevails in each column. On an engine's lane, work prevails over none, however short."""
     share: NDArray[np.float64]
-    """Of the column's time that it takes."""
-    dense: bool
-    """Whether there are more slices than columns, so that columns stand for several."""
+    """Of the column's time that it takes; of a counter, its mean there as a share of the most there ever is."""
+    begun: Int64
+    """How many slices begin in the column."""
+
+    @property
+    def dense(self) -> NDArray[np.bool_]:
+        """Whether the column stands for several slices."""
+        return self.begun > 1
 
 
 def cells(slices: Slices, window: Window, columns: int) -> Cells:
     """What prevails in each column. A slice that takes less than a column counts as much as it takes."""
     edges = window.edges(columns)
     widths = np.diff(edges)
-    found = slices.coverage(edges)[_FIRST_OF_EQUALS]
-    found[-1] = np.maximum(widths - found[:-1].sum(axis=0), 0)
-    best = np.argmax(found, axis=0)
-    look = _FIRST_OF_EQUALS[best]
-    share = found[best, np.arange(columns)] / np.maximum(widths, 1)
-    for column in np.flatnonzero(widths == 0).tolist():  # fewer cycles than columns: the cycle that it stands in
-        look[column], share[column] = look[column - 1] if column else Look.AWAY, 1.0
-    first, last = np.searchsorted(slices.begin, (window.begin, window.end))
-    if len(slices):
-        # what is there and does not prevail anywhere near is not to be lost: an engine's short work in an idle column
-        own = np.arange(first, last) if last - first <= columns else np.empty(0, np.int64)
-        at = np.clip((slices.begin[own] - window.begin) * columns // window.cycles, 0, columns - 1)
-        idle = look[at] == Look.AWAY
-        look[at[idle]] = slices.look[own[idle]]
-        share[at[idle]] = np.maximum(share[at[idle]], 0.01)
-    return Cells(look, share, bool(last - first > columns))
+    begun = np.diff(np.searchsorted(slices.begin, edges)) if len(slices) else np.zeros(columns, np.int64)
+    if isinstance(slices, Counter):
+        means = slices.means(edges) / max(1, slices.most)
+        look, share = np.where(means > 0, Look.LOAD, Look.AWAY).astype(np.int8), means
+    else:
+        found = slices.coverage(edges)[_FIRST_OF_EQUALS]
+        widths = widths * max(1, slices.lanes)
+        found[-1] = np.maximum(widths - found[:-1].sum(axis=0), 0)
+        ranked = found.copy()
+        # an engine's work prevails over nothing, however short it is
+        idle = ~found[_RANKED_WORK].any(axis=0)
+        ranked[-1] *= idle
+        ranked[_RANKED_ALIVE] *= idle
+        best = np.argmax(ranked, axis=0)
+        look = _FIRST_OF_EQUALS[best]
+        share = found[best, np.arange(columns)] / np.maximum(widths, 1)
+    empty = widths == 0
+    if empty.any():  # fewer cycles than columns: an empty one shows the cycle of the next
+        at = np.where(empty, columns - 1, np.arange(columns))
+        at = np.minimum.accumulate(at[::-1])[::-1]
+        look, share = look[at], share[at]
+    return Cells(look, share, begun)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +116,132 @@ class Shown:
 
 def shown(slices: Slices, window: Window, columns: int, fewest: int) -> list[Shown]:
     """The slices on screen that are at least `fewest` columns wide."""
-    if not len(slices):
-        return []
-    cycles = window.cycles * fewest // columns
-    first = max(0, int(np.searchsorted(slices.begin, window.begin, side="right")) - 1)
-    last = int(np.searchsorted(slices.begin, window.end))
-    begin, end = np.maximum(slices.begin[first:last], window.begin), np.minimum(slices.end[first:last], window.end)
-    wide = np.flatnonzero(end - begin >= max(1, cycles))
-    made: list[Shown] = []
-    for place in wide.tolist():
-        left, right = (window.column(int(each[place]), columns) for each in (begin, end))
-        if right - left >= fewest:
-            made.append(Shown(first + place, left, right))
-    return made
+    part = slices.within(window.begin, window.end)
+    begin = np.maximum(slices.begin[part], window.begin)
+    end = np.minimum(slices.end[part], window.end)
+    some = np.flatnonzero((end - begin) * columns >= (fewest - 1) * window.cycles)
+    first, last = columns_taken(begin[some], end[some], window, columns)
+    wide = np.flatnonzero(last - first >= fewest)
+    taken = zip((some[wide] + part.start).tolist(), first[wide].tolist(), last[wide].tolist(), strict=True)
+    return [Shown(*each) for each in taken]
+
+
+def columns_taken(begin: Int64, end: Int64, window: Window, columns: int) -> tuple[Int64, Int64]:
+    """The first column of each stretch of time, and the one behind its last; at least one column, and none outside."""
+    first = window.columns_of(begin, columns)
+    last = window.columns_of(end, columns) if window.cycles <= columns else window.columns_of(end - 1, columns) + 1
+    first = np.clip(first, 0, columns - 1)
+    return first, np.clip(np.maximum(last, first + 1), 0, columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """A line of cells."""
+
+    glyphs: NDArray[np.str_]
+    paint: Int64
+    """A `Look` and flags of `Paint` for each."""
+
+
+class Drawing:
+    """Draws lanes of one launch."""
+
+    def __init__(self, launch: LaunchTrace) -> None:
+        self._launch = launch
+        self._names: dict[tuple[TrackKind, int, int], tuple[str, ...]] = {}
+
+    def row(self, lane: Lane, window: Window, columns: int, lit: frozenset[int]) -> Row:
+        """The cells of a lane, and the names of slices that have room for them."""
+        slices = lane.slices
+        made = cells(slices, window, columns)
+        glyphs, paint = _GLYPHS[made.look], made.look.astype(np.int64)
+        work = _IS_WORK[made.look]
+        if isinstance(slices, Counter):
+            level = np.flatnonzero(made.look != Look.AWAY)
+        else:
+            level = np.flatnonzero(
+                (made.share < 1) & (work & (made.dense | (made.share < 0.5)) | (made.look == Look.BUSY) & made.dense)
+            )
+        glyphs[level] = _HEIGHTS[np.clip(np.ceil(made.share[level] * 8).astype(int) - 1, 0, 7)]
+        # what takes no time, and stands for several, is seen where there is nothing else
+        alone = np.flatnonzero((made.look == Look.AWAY) & (made.begun > 0))
+        places = np.searchsorted(slices.begin, window.edges(columns)[alone])
+        glyphs[alone], paint[alone] = np.where(made.begun[alone] > 1, MOMENTS, MOMENT), slices.look[places]
+        shaded = made.dense & ~work & (made.look != Look.AWAY)
+        paint[shaded & (made.share < _LEAST)] |= Paint.DIM
+        paint[(made.look == Look.WAIT) & (made.share >= _MOST)] |= Paint.BOLD
+        if not isinstance(slices, Counter):
+            part = slices.within(window.begin, window.end)
+            if 0 < part.stop - part.start <= _READ and len(self._launch.events):
+                self._moments(slices, window, columns, made, (glyphs, paint))
+                self._labels(slices, window, columns, (glyphs, paint))
+            if lit:
+                paint[self._lit(slices, window, columns, lit)] |= Paint.LIT
+        return Row(glyphs, paint)
+
+    def _moments(
+        self, slices: Slices, window: Window, columns: int, made: Cells, row: tuple[NDArray[np.str_], Int64]
+    ) -> None:
+        """Marks what takes no time, where columns do not stand for several slices."""
+        part = slices.within(window.begin, window.end)
+        places = np.flatnonzero(slices.end[part] == slices.begin[part]) + part.start
+        if not len(places):
+            return
+        event = slices.event[places]
+        begin, end = (self._launch.events[name] for name in ("begin", "end"))
+        # what overlapping work has no room for takes time all the same
+        places = places[(event < 0) | (begin[event] == end[event])]
+        at = np.clip(window.columns_of(slices.begin[places], columns), 0, columns - 1)
+        free = ~made.dense[at] | (made.look[at] == Look.AWAY)
+        glyphs, paint = row
+        glyphs[at[free]], paint[at[free]] = MOMENT, slices.look[places[free]] | Paint.BOLD
+
+    def _labels(self, slices: Slices, window: Window, columns: int, row: tuple[NDArray[np.str_], Int64]) -> None:
+        glyphs, paint = row
+        for each in shown(slices, window, columns, FEWEST_FOR_LABEL):
+            event, look = int(slices.event[each.place]), int(slices.look[each.place])
+            names = self.names(event) if event >= 0 else (APPEARANCES[Look(look)].word.split()[0],)
+            touches = each.place > 0 and slices.end[each.place - 1] == slices.begin[each.place]
+            first = each.first
+            if touches and slices.look[each.place - 1] == look and slices.begin[each.place] >= window.begin:
+                glyphs[first], paint[first] = BOUNDARY, look | Paint.LABEL
+                first += 1
+            for name in names:
+                if len(name) < each.last - first:
+                    glyphs[first : first + len(name)] = list(name)
+                    paint[first : first + len(name)] = look | Paint.LABEL
+                    break
+
+    def names(self, event: int) -> tuple[str, ...]:
+        """What a slice may be called, from the longest to the shortest: `wait a_full[2]`, `a_full[2]`."""
+        events = self._launch.events
+        kind = self._launch.tracks[int(events["track"][event])].kind
+        key = kind, int(events["site"][event]), int(events["slot"][event])
+        if key not in self._names:
+            self._names[key] = self._worked_out(*key)
+        return self._names[key]
+
+    def _worked_out(self, kind: TrackKind, number: int, slot: int) -> tuple[str, ...]:
+        if not 0 <= number < len(self._launch.sites):
+            return ("event",)
+        site = self._launch.sites[number]
+        known = meaning(site.kind, kind)
+        label = known.label if known else site.kind
+        if kind is TrackKind.RANGE:
+            return (site.variable or label,)
+        where = f"{site.variable}[{slot}]" if site.variable and slot >= 0 else site.variable
+        short = label if site.kind == "mma" else where
+        names = (f"{label} {where}", short, label if not where else "", site.variable) if where else (label,)
+        if site.kind in ("mma", "mma_wait"):
+            names = (*names, "MMA")
+        return tuple(dict.fromkeys(each for each in names if each))
+
+    def _lit(self, slices: Slices, window: Window, columns: int, lit: frozenset[int]) -> NDArray[np.bool_]:
+        """The columns in which events of some sites are."""
+        part = slices.within(window.begin, window.end)
+        event = slices.event[part]
+        places = np.flatnonzero(event >= 0)
+        places = places[np.isin(self._launch.events["site"][event[places]], list(lit))] + part.start
+        first, last = columns_taken(slices.begin[places], slices.end[places], window, columns)
+        change = np.bincount(first, minlength=columns + 1) - np.bincount(last, minlength=columns + 1)
+        return np.cumsum(change)[:columns] > 0

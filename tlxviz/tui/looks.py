@@ -29,6 +29,8 @@ class Look(IntEnum):
     EVEN = 12
     """A barrier in an even phase."""
     ODD = 13
+    ALIVE = 14
+    """A CTA whose tensor core does nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Appearance:
 APPEARANCES: dict[Look, Appearance] = {
     Look.AWAY: Appearance(" ", "", "", "nothing"),
     Look.BUSY: Appearance("█", "#4c9f70", "#2f7d4f", "busy"),
-    Look.WAIT: Appearance("·", "#e0564f", "#c0322b", "waiting"),
+    Look.WAIT: Appearance("×", "#ff6b5e", "#c0322b", "waiting"),
     Look.ISSUE: Appearance("▒", "#d9a441", "#9a6b00", "issuing"),
     Look.LOAD: Appearance("▓", "#4f8fe0", "#1f62b8", "load"),
     Look.STORE: Appearance("▒", "#7fb2ea", "#4a86c8", "store"),
@@ -58,4 +60,5 @@ APPEARANCES: dict[Look, Appearance] = {
     Look.FREE: Appearance("·", "#6b7280", "#9aa1ab", "free"),
     Look.EVEN: Appearance("─", "#8a9099", "#6b7280", "even phase"),
     Look.ODD: Appearance("═", "#c3c8d0", "#3f4650", "odd phase"),
+    Look.ALIVE: Appearance("╌", "#6b7280", "#9aa1ab", "tensor core idle"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -72,6 +72,9 @@ class State:
     lit: frozenset[int] = frozenset()
     """Sites whose events are lit."""
     listeners: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    _met: set[str] = field(default_factory=set[str])
+    """Keys of lanes that have come up so far."""
+    _visible: tuple[object, list[Lane]] | None = None
 
     @staticmethod
     def of(trace: Trace, number: int = 0) -> State:
@@ -92,30 +95,52 @@ class State:
 
     def cta_window(self) -> Window:
         """The time of the open CTA."""
-        lanes = self.seen.lanes.of(self.cta).lanes if self.seen.lanes.ctas else []
-        if not lanes:
+        if self.cta not in self.seen.lanes.tracks:
             return self.seen.whole
-        begin, end = lanes[0].slices.life
+        begin, end = self.seen.lanes.life(self.cta)
         return Window(begin, max(begin + 1, end)).within(self.seen.whole)
 
     def visible(self) -> list[Lane]:
-        """The lanes from the top, those that are pinned first."""
-        if not self.seen.lanes.ctas:
-            return []
-        lanes = self.seen.lanes.of(self.cta).lanes
-        parents = {lane.key: lane.parent for lane in lanes}
+        """The lanes from the top: those that are pinned, then all CTAs, with their lanes where they are unfolded."""
+        lanes = self.seen.lanes
+        self._meet(lanes.heads.values())
+        made_from = (self.seen, frozenset(self.folded), tuple(self.pinned))
+        if self._visible is None or self._visible[0] != made_from:
+            found: list[Lane] = []
+            self._unfold(lanes.heads.values(), found)
+            pinned = [lane for key in self.pinned if (lane := lanes.find(key))]
+            keys = {lane.key for lane in pinned}
+            made_from = (self.seen, frozenset(self.folded), tuple(self.pinned))
+            self._visible = made_from, [*pinned, *(lane for lane in found if lane.key not in keys)]
+        return self._visible[1]
 
-        def hidden(lane: Lane) -> bool:
-            parent = lane.parent
-            while parent:
-                if parent in self.folded:
-                    return True
-                parent = parents.get(parent, "")
-            return False
+    def _unfold(self, lanes: Iterable[Lane], found: list[Lane]) -> None:
+        self._meet(lanes)
+        for lane in lanes:
+            found.append(lane)
+            if lane.folds and lane.key not in self.folded:
+                self._unfold(lane.own, found)
 
-        shown = [lane for lane in lanes if not hidden(lane)]
-        pinned = [lane for key in self.pinned for lane in lanes if lane.key == key]
-        return [*pinned, *(lane for lane in shown if lane.key not in self.pinned)]
+    def _meet(self, lanes: Iterable[Lane]) -> None:
+        """Folds the lanes that stay folded until somebody unfolds them, when they come up for the first time."""
+        lanes = list(lanes)
+        if lanes and lanes[-1].key not in self._met:
+            fresh = [lane.key for lane in lanes if lane.shut and lane.key not in self._met]
+            self.folded.update(fresh)
+            self._met.update(lane.key for lane in lanes)
+
+    def fold(self) -> None:
+        """Folds or unfolds the lane under the cursor; of one that has no lanes in it, the lane that it is in."""
+        lane = self.current()
+        if lane is None:
+            return
+        key = lane.key if lane.folds else lane.parent
+        self.folded ^= {key}
+        head = self.seen.lanes.heads.get(lane.cta)
+        if head is not None and key == head.key and key not in self.folded:
+            self.cta = lane.cta
+        keys = [each.key for each in self.visible()]
+        self.lane = keys.index(key) if key in keys else min(self.lane, len(keys) - 1)
 
     def current(self) -> Lane | None:
         """The lane in which the cursor stands."""
@@ -128,11 +153,17 @@ class State:
         fresh = State.of(self.trace, number)
         self.seen, self.cta, self.window, self.cursor = fresh.seen, fresh.cta, fresh.window, fresh.cursor
         self.lane, self.event, self.span, self.span_from, self.lit = 0, None, None, None, frozenset()
+        self.folded, self._met, self._visible = set(), set(), None
 
     def open_cta(self, cta: int) -> None:
+        """Unfolds a CTA, with its head under the cursor and its time on screen."""
         self.cta = cta
         self.window = self.cta_window()
-        self.cursor, self.lane, self.event = self.window.begin, 0, None
+        self.cursor, self.event = self.window.begin, None
+        self.visible()
+        self.folded.discard(f"cta {cta}")
+        keys = [each.key for each in self.visible()]
+        self.lane = keys.index(f"cta {cta}") if f"cta {cta}" in keys else 0
 
     def go_to(self, event: int) -> None:
         """Selects an event, with its CTA open, its lane under the cursor and its time on screen."""
@@ -142,6 +173,7 @@ class State:
             self.open_cta(cta)
         lane = self.seen.lanes.lane_of(event)
         if lane is not None:
+            self.visible()
             self.folded -= {lane.parent, f"cta {cta}"}
             keys = [each.key for each in self.visible()]
             self.lane = keys.index(lane.key) if lane.key in keys else 0
@@ -173,8 +205,12 @@ class State:
         event = int(slices.event[place])
         if event >= 0:
             self.go_to(event)
+            keys = [each.key for each in self.visible()]
+            self.lane = keys.index(lane.key) if lane.key in keys else self.lane
         else:
             self.cursor = int(slices.begin[place])
+            if not self.window.begin <= self.cursor < self.window.end:
+                self.window = self.window.centred(self.cursor, self.seen.whole)
         return True
 
     def _here(self, lane: Lane) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,21 @@ class Window:
 
     def edges(self, columns: int) -> NDArray[np.int64]:
         """Where columns begin, and where the last ends. Where there are more columns than cycles, some are empty."""
-        return self.begin + np.arange(columns + 1, dtype=np.int64) * self.cycles // columns
+        return _edges(self.begin, self.cycles, columns)
 
     def column(self, cycle: int, columns: int) -> int:
-        """The column in which a cycle lies; less than 0 or `columns` and more outside."""
-        return (cycle - self.begin) * columns // self.cycles
+        """The column in which a cycle lies, the first of them if it has several; outside, < 0 or >= `columns`."""
+        since = cycle - self.begin
+        if self.cycles <= columns:
+            return -(-since * columns // self.cycles)
+        return ((since + 1) * columns - 1) // self.cycles
+
+    def columns_of(self, cycles: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
+        """`column` of each."""
+        since = cycles - self.begin
+        if self.cycles <= columns:
+            return -(-since * columns // self.cycles)
+        return ((since + 1) * columns - 1) // self.cycles
 
     def cycle(self, column: int, columns: int) -> int:
         """The cycle at which a column begins."""
@@ -53,3 +64,10 @@ class Window:
 
 _FEWEST = 16
 """Cycles that a window has at least."""
+
+
+@lru_cache(maxsize=8)
+def _edges(begin: int, cycles: int, columns: int) -> NDArray[np.int64]:
+    made = begin + np.arange(columns + 1, dtype=np.int64) * cycles // columns
+    made.flags.writeable = False
+    return made

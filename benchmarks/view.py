@@ -1,0 +1,111 @@
+"""How long the terminal timeline takes from a key to its picture: `view.py [MILLIONS]`. view.md says what came out.
+
+The trace is that of `analysis.py`: `kernels/hopper_gemm_ws.py` at 8192 cubed, simulated: 19 CTAs are a million events.
+220 columns and 60 lines, with CTAs, barriers and buffers unfolded until lanes fill the screen. A key is timed from when
+it arrives until what the terminal would be sent is complete; there is no terminal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from analysis import least, several, simulated  # noqa: E402
+from rich.console import RenderableType  # noqa: E402
+from textual.events import Key  # noqa: E402
+from textual.screen import Screen  # noqa: E402
+
+from tlxviz.trace import load_trace, save_trace  # noqa: E402
+from tlxviz.trace.model import Trace  # noqa: E402
+from tlxviz.tui.app import TimelineApp, settle  # noqa: E402
+from tlxviz.tui.timeline import Timeline  # noqa: E402
+
+SIZE = (220, 60)
+LANES = 48
+PRESSES = 60
+QUIET = 0.04
+"""Seconds without an update after which a picture counts as complete; more than a frame of Textual."""
+SCENES = (("the CTA", 0), ("a tenth", 3), ("a thousandth", 10), ("a few events", 14))
+KEYS = (("pan", "dddaaa"), ("zoom", "ws"), ("next slice", "."), ("lane", "jk"))
+
+
+class TimedApp(TimelineApp):
+    """Knows when it last gave the terminal something to show."""
+
+    shown = 0.0
+
+    def _display(self, screen: Screen, renderable: RenderableType | None) -> None:
+        super()._display(screen, renderable)
+        self.shown = time.perf_counter()
+
+    async def complete(self, since: float) -> float:
+        """Seconds from `since` until the picture was complete; 0 if nothing changed."""
+        while time.perf_counter() - max(self.shown, since) < QUIET:
+            await asyncio.sleep(0.001)
+        return max(0.0, self.shown - since)
+
+
+async def first_picture(path: Path) -> float:
+    """Seconds from a path to the first picture, loading included."""
+    start = time.perf_counter()
+    app = TimedApp(load_trace(path), path.name)
+    async with app.run_test(size=SIZE):
+        return await app.complete(start)
+
+
+async def keys(path: Path) -> None:
+    app = TimedApp(load_trace(path), path.name)
+    async with app.run_test(size=SIZE) as pilot:
+        state, timeline = app.state, app.query_one(Timeline)
+        app.query_one("#drawer").add_class("hidden")
+        state.folded -= {f"cta {cta}" for cta in state.seen.lanes.ctas[:4]}
+        state.visible()
+        state.folded = {key for key in state.folded if not key.startswith(("cta 0/", "cta 1/"))}
+        state.changed()
+        await pilot.pause()
+        settle()
+        lanes = sum(timeline.lane_at(y) >= 0 for y in range(timeline.size.height))
+        assert lanes >= LANES, lanes
+        for scene, zooms in SCENES:
+            state.window, state.cursor = state.cta_window(), sum(state.seen.lanes.life(0)) // 2
+            state.changed()
+            await pilot.press(*"w" * zooms)
+            await app.complete(time.perf_counter())
+            for what, presses in KEYS:
+                times: list[float] = []
+                for number in range(PRESSES):
+                    start = time.perf_counter()
+                    key = presses[number % len(presses)]
+                    app.post_message(Key("full_stop" if key == "." else key, key))
+                    times.append(await app.complete(start))
+                times.sort()
+                p50, p95, most = (1e3 * times[place] for place in (PRESSES // 2, PRESSES * 95 // 100, -1))
+                print(f"| {scene} | {what} | {p50:.0f} ms | {p95:.0f} ms | {most:.0f} ms |", flush=True)
+
+
+def main() -> None:
+    millions = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "first.tlxtrace"
+        simulated(path)
+        if millions > 1:
+            [launch] = load_trace(path).launches
+            save_trace(Trace([several(launch, millions)]), path, force=True)
+        read = least(lambda: load_trace(path))
+        count = len(load_trace(path).launches[0].events)
+        opened = min(asyncio.run(first_picture(path)) for _ in range(3))
+        print(f"{count:,} events: read in {1e3 * read:.0f} ms, first picture after {1e3 * opened:.0f} ms\n")
+        print("| on screen | key | median | p95 | most |")
+        print("| --- | --- | ---: | ---: | ---: |")
+        asyncio.run(keys(path))
+
+
+if __name__ == "__main__":
+    main()
