@@ -75,12 +75,13 @@ class Panel(Widget):
         """Whether the theme is."""
         return cast("App[None]", self.app).current_theme.dark  # pyright: ignore[reportUnknownMemberType]
 
-    def known(self, name: str, work: Callable[[Account], _Fact]) -> _Fact | Failure | None:
+    def known(self, name: str, work: Callable[[Account], _Fact], apart: bool = False) -> _Fact | Failure | None:
         """A fact about the launch.
 
         Args:
             name: Of the fact; the same in all panels.
             work: Finds it out, in a thread, when it is first asked for; gives anything but None.
+            apart: It takes long, and what it stands on is known: other facts are not to wait for it.
 
         Returns:
             None as long as it is being worked out. When it is known, `follow` is called.
@@ -92,15 +93,15 @@ class Panel(Widget):
         asked = self._asked.setdefault(facts, set())
         if name not in asked:
             asked.add(name)
-            self.run_worker(self._find(facts, name, work), exit_on_error=False)
+            self.run_worker(self._find(facts, name, work, apart), exit_on_error=False)
         return None
 
-    async def _find(self, facts: Facts, name: str, work: Callable[[Account], object]) -> None:
+    async def _find(self, facts: Facts, name: str, work: Callable[[Account], object], apart: bool) -> None:
         """Waits for a thread that does not keep the program from ending, as a pool's would."""
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def find() -> None:
-            facts.find(name, work)
+            facts.find(name, work, apart)
             with suppress(RuntimeError):  # the program has ended meanwhile
                 loop.call_soon_threadsafe(done.set)
 

@@ -40,7 +40,9 @@ class BarriersPanel(Panel):
 
     def show_state(self) -> None:
         uses = self.known("barrier uses", lambda account: barrier_uses(account.launch))
-        slack = self.known("slack", lambda account: account.slack) if uses is not None else None
+        slack = None
+        if uses is not None and self.known("dependencies", lambda account: account.dependencies) is not None:
+            slack = self.known("slack", lambda account: account.slack, apart=True)
         shown = (self.state.launch, uses, slack)
         if shown == self._shown:
             return

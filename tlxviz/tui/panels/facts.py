@@ -24,15 +24,19 @@ class Facts:
     def __init__(self, account: Account) -> None:
         self.account = account
         self._found: dict[str, object] = {}
-        self._lock = Lock()
+        self._lock, self._apart = Lock(), Lock()
 
     def get(self, name: str) -> object | None:
         """A fact, or a `Failure`; None as long as nobody has worked it out."""
         return self._found.get(name)
 
-    def find(self, name: str, work: Callable[[Account], object]) -> None:
-        """Works a fact out, unless it is known. One thread at a time: facts stand on the same parts of the account."""
-        with self._lock:
+    def find(self, name: str, work: Callable[[Account], object], apart: bool = False) -> None:
+        """Works a fact out, unless it is known. One thread at a time: facts stand on the same parts of the account.
+
+        Args:
+            apart: It takes long, and what it stands on is known: others are not to wait for it.
+        """
+        with self._apart if apart else self._lock:
             if name not in self._found:
                 try:
                     self._found[name] = work(self.account)
