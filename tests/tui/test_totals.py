@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.synthetic_traces import Scene, pipeline
+from analysis.synthetic_traces import pipeline
 
 from tlxviz.tui.lanes import Lanes
 from tlxviz.tui.looks import Look
@@ -25,13 +25,3 @@ def test_a_range_may_reach_beyond_a_warp_group_s_life() -> None:
     assert (load.alive, dict(load.cycles)) == (10, {Look.BUSY: 10})
     (load, *_) = totals(Lanes(pipeline(1)).of(0).lanes, Window(400, 500))
     assert (load.alive, load.waiting, dict(load.cycles)) == (0, 0.0, {})
-
-
-def test_copies_that_overlap_count_each() -> None:
-    scene = Scene()
-    group = scene.group("load", 0, 100)
-    issue = scene.event(group, "tma_load", 0, 10, variable="a")
-    scene.copy(group, 10, 60, by=issue, variable="a")
-    scene.copy(group, 20, 90, by=issue, variable="a")
-    _, tma = totals(Lanes(scene.launch()).of(0).lanes, Window(0, 50))
-    assert dict(tma.cycles) == {Look.LOAD: 40 + 30}

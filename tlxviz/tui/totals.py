@@ -14,7 +14,7 @@ from tlxviz.tui.window import Window
 
 @dataclass(frozen=True, slots=True)
 class LaneTotals:
-    """One lane, with those that its overlapping slices stand in."""
+    """One lane."""
 
     label: str
     cycles: Mapping[Look, int]
@@ -29,23 +29,15 @@ class LaneTotals:
 
 
 def totals(lanes: Iterable[Lane], span: Window) -> list[LaneTotals]:
-    """Of each lane that stands for a track, in their order.
-
-    Where slices of a track overlap, their cycles count each, and may add up to more than `alive`.
-    """
+    """Of each lane that shows what a track did, in their order; without the lanes in it, for slices that overlap."""
     edges = np.array([span.begin, span.end], np.int64)
-    found: dict[str, tuple[Lane, np.ndarray]] = {}
-    for lane in lanes:
-        if lane.track < 0:
-            continue
-        cycles = lane.slices.coverage(edges)[:, 0]
-        if lane.parent in found:
-            cycles[lane.slices.between] = 0  # the first lane of a track has what is between
-            found[lane.parent][1][:] += cycles
-        else:
-            found[lane.key] = lane, cycles
+    keys: set[str] = set()
     made: list[LaneTotals] = []
-    for lane, cycles in found.values():
+    for lane in lanes:
+        if lane.track < 0 or lane.parent in keys:
+            continue
+        keys.add(lane.key)
+        cycles = lane.slices.coverage(edges)[:, 0]
         begin, end = (min(max(each, span.begin), span.end) for each in lane.slices.life)
         order: list[int] = np.argsort(-cycles, kind="stable").tolist()
         kinds = {Look(each): int(cycles[each]) for each in order if cycles[each] and each != Look.AWAY}

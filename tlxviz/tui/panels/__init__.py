@@ -54,7 +54,7 @@ class Panel(Widget):
     def take_focus(self) -> None:
         """Puts the focus on what can be chosen in the panel."""
         for each in self.query("*"):
-            if each.can_focus and each.display:
+            if each.focusable:
                 each.focus()
                 return
 

@@ -15,7 +15,7 @@ from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
 from tlxviz.tui.state import State
 
-_COLUMNS = ("barrier", "slots", "count", "arrivals", "waits", "mean wait", "worst", "slack", "critical")
+_COLUMNS = ("barrier", "slots", "count", "mean wait", "worst", "slack", "critical", "arrivals", "waits")
 
 
 @panel
@@ -76,7 +76,7 @@ class BarriersPanel(Panel):
 def _row(use: BarrierUse, slack: tuple[BarrierSlack, ...] | Failure | None) -> tuple[str, ...]:
     counts = "/".join(map(str, sorted(set(use.counts)))) or "?"
     waits = (f"{use.mean:,.0f}", whole(use.worst)) if use.waits else ("", "")
-    return (use.name, str(use.slots), counts, _said(use.arrivals), _said(use.waits), *waits, *_slack(use.name, slack))
+    return (use.name, str(use.slots), counts, *waits, *_slack(use.name, slack), _said(use.arrivals), _said(use.waits))
 
 
 def _slack(name: str, slack: tuple[BarrierSlack, ...] | Failure | None) -> tuple[str, str]:

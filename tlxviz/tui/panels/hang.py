@@ -9,9 +9,9 @@ from textual.widgets import OptionList, Static
 from tlxviz.analysis.hang import Hang, Waiter, hang_of
 from tlxviz.analysis.standstill import Standstill, standstill
 from tlxviz.reporters.text_hang import say_head, say_waiter, waits_on
+from tlxviz.tui.lookup import last_of
 from tlxviz.tui.panels import Panel, panel
 from tlxviz.tui.panels.lists import Choices, printed
-from tlxviz.tui.places import last_of
 
 
 @panel

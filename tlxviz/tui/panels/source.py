@@ -18,10 +18,10 @@ from tlxviz.analysis.kinds import site_wait_kinds
 from tlxviz.ir import TtgirError, load_program
 from tlxviz.reporters.layout import place
 from tlxviz.tui.looks import APPEARANCES, Look
+from tlxviz.tui.lookup import base, next_at, sites_at
 from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
 from tlxviz.tui.panels.lists import Listing
-from tlxviz.tui.places import base, next_at, sites_at
 from tlxviz.tui.state import State
 
 _HEIGHTS = " ▁▂▃▄▅▆▇█"
@@ -137,7 +137,7 @@ class SourcePanel(Panel):
             elif not known:
                 head = "TTGIR, which this version cannot read: it marks no operations"
             elif not self.has_class("beside"):
-                head = "TTGIR   t: source"
+                head = "t: source   TTGIR"
         self.query_one("#source-head", Static).update(head)
         followed = (launch, state.event, current, mark)
         if followed != self._followed:
@@ -152,6 +152,7 @@ class SourcePanel(Panel):
         if not launch.source:
             return "The trace has no source."
         head = "   line     time     wait" if self.size.width >= _NARROW else ""
+        head += "  t: TTGIR"
         if shares is None:
             head += f"  {WORKING}"
         elif isinstance(shares, Failure):
@@ -161,7 +162,7 @@ class SourcePanel(Panel):
             head += f"  event at {place(launch.sites[site].file, launch.sites[site].line) or 'no line'}"
         else:
             head += f"  {base(launch.source_file)}"
-        return f"{head}   t: TTGIR"
+        return head
 
     def _site(self) -> int:
         """The selected event's site; -1 for none."""

@@ -13,11 +13,12 @@ from tlxviz.analysis.account import Account
 from tlxviz.analysis.findings import Finding, Severity, findings
 from tlxviz.analysis.waits import Wait, worst_waits
 from tlxviz.reporters.layout import percent, place, plural, whole
-from tlxviz.trace.vocabulary import MEANINGS, TrackKind
+from tlxviz.trace.model import LaunchTrace, TrackKind
+from tlxviz.trace.vocabulary import MEANINGS
+from tlxviz.tui.lookup import base, longest_at, sites_at
 from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
 from tlxviz.tui.panels.lists import Choices
-from tlxviz.tui.places import longest_at, sites_at
 
 _MARKS = {Severity.PROBLEM: ("!", "bold red"), Severity.HINT: ("*", "yellow"), Severity.NOTE: ("-", "dim")}
 _WAITS = 50
@@ -53,7 +54,7 @@ class StallsPanel(Panel):
         made = self.known("stalls", _stalls)
         rows: list[tuple[Text | str, object]] = []
         if isinstance(made, tuple):
-            rows = list(_rows(self.state.launch.hang is not None, made))
+            rows = list(_rows(self.state.launch, made))
         else:
             rows.append((made.why if isinstance(made, Failure) else WORKING, None))
         self.query_one("#stalls-list", Choices).show(rows)
@@ -89,17 +90,23 @@ class StallsPanel(Panel):
             self.jump(longest_at(launch, sites, chosen.agent))
 
 
-def _rows(hung: bool, made: Stalls) -> Iterator[tuple[Text | str, object]]:
+def _rows(launch: LaunchTrace, made: Stalls) -> Iterator[tuple[Text | str, object]]:
     found, waits = made
     for each in found:
         mark, style = _MARKS[each.severity]
-        where = place(each.file, each.line)
+        where = _where(launch, each.file, each.line)
         yield Text.assemble((f"{mark} ", style), (each.id, "bold"), f"  {each.agent}  {where}".rstrip()), each
     if not found:
-        yield "no findings: the launch never ended" if hung else "no findings", None
+        yield "no findings: the launch never ended" if launch.hang is not None else "no findings", None
     yield Text("waits by place" if waits else "no waits", "bold"), None
     for each in waits:
         known = MEANINGS.get((each.kind, TrackKind.WARP_GROUP))
         what = f"{known.label if known else each.kind} {each.variable}".rstrip()
         figures = f"{percent(each.share)} of its time, {whole(each.cycles)} cycles"
-        yield Text.assemble((each.agent, "bold"), f"  {what}  {figures}  {place(each.file, each.line)}"), each
+        yield Text.assemble((each.agent, "bold"), f"  {what}  {figures}  {_where(launch, each.file, each.line)}"), each
+
+
+def _where(launch: LaunchTrace, file: str, line: int) -> str:
+    """`line 43` in the kernel's own file, which the source panel shows."""
+    own = bool(launch.source_file) and base(file) == base(launch.source_file)
+    return f"line {line}" if own and line else place(file, line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from analysis.synthetic_traces import Scene, launch
 
-from tlxviz.tui.places import last_of, longest_at, next_at, sites_at
+from tlxviz.tui.lookup import last_of, longest_at, next_at, sites_at
 
 SCENE = Scene()
 _A, _B = SCENE.group("a", 0, 100), SCENE.group("b", 0, 100)
