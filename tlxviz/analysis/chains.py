@@ -40,7 +40,12 @@ def chain(made: Dependencies, row: int, until: int = -1) -> list[Stretch]:
 
     The stretches adjoin each other.
     """
-    return list(_backwards(made, row, int(made.end[row]), until))
+    return list(stretches(made, row, until))
+
+
+def stretches(made: Dependencies, row: int, until: int = -1) -> Iterator[Stretch]:
+    """The same one by one, for whoever does not need all of a long chain."""
+    return _backwards(made, row, int(made.end[row]), until)
 
 
 def chain_of_track(

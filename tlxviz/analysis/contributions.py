@@ -36,20 +36,29 @@ def phase_of_events(launch: LaunchTrace) -> Int64:
     return found
 
 
+def barriers_of_loads(launch: LaunchTrace) -> dict[int, str]:
+    """By site of a load by TMA, the name of the barrier that it completes, as `phase_of_events` finds it."""
+    released = _released_barriers(launch)
+    expected: dict[int, str] = {}
+    found: dict[int, str] = {}
+    for number, site in enumerate(launch.sites):
+        if site.kind == "expect":
+            expected[site.agent] = site.variable
+        elif site.kind == "tma_load" and (name := released.get(number) or expected.get(site.agent, "")):
+            found[number] = name
+    return found
+
+
 def _barrier_of_sites(launch: LaunchTrace) -> Int64:
     """A number for the barrier that each site contributes to; -1 for none, and once more for site -1."""
     numbers: dict[str, int] = {"named": 0}
     found = np.full(len(launch.sites) + 1, -1, np.int64)
-    released = _released_barriers(launch)
-    expected: dict[int, str] = {}
+    loads = barriers_of_loads(launch)
     for number, site in enumerate(launch.sites):
-        if site.kind == "expect":
-            expected[site.agent] = site.variable
         if site.kind in _NAMED:
             found[number] = 0
         elif site.kind in _ARRIVALS or site.kind == "tma_load":
-            load = site.kind == "tma_load"
-            name = released.get(number) or expected.get(site.agent, "") if load else site.variable
+            name = loads.get(number, "") if site.kind == "tma_load" else site.variable
             if name:
                 found[number] = numbers.setdefault(f"mbarrier {name}", len(numbers))
     return found

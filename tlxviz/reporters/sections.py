@@ -236,7 +236,7 @@ def _roofline(console: Console, account: Account) -> None:
         say(console, "the trace does not say enough", indent=2)
         return
     for roof in roofs.roofs:
-        console.print(_bar_line(console, f"  {_ROOFS.get(roof.name, roof.name)}", roof.share))
+        console.print(_bar_line(console, f"  {ROOF_WORDS.get(roof.name, roof.name)}", roof.share))
     lines: list[str] = []
     if roofs.flops_per_s is not None and roofs.peak and roofs.mfu is not None:
         types = "/".join(roofs.mma_types)
@@ -256,7 +256,7 @@ def _roofline(console: Console, account: Account) -> None:
         say(console, line, indent=2, style=SIDE)
 
 
-_ROOFS = {
+ROOF_WORDS = {
     "peak": "dense peak",
     "l2": "L2 bandwidth",
     "dram": "DRAM bandwidth",

@@ -18,6 +18,16 @@ _WITHOUT_VARIABLE = {
 
 def say_hang(console: Console, hang: Hang) -> None:
     """Who waits on what since when, what is missing, and who could still bring it."""
+    say_head(console, hang)
+    for waiter in hang.waiters:
+        console.print()
+        say_waiter(console, waiter, clustered=bool(hang.cluster))
+    console.print()
+    say(console, "ended: " + (", ".join(hang.ended) if hang.ended else "no warp group"))
+
+
+def say_head(console: Console, hang: Hang) -> None:
+    """Where and when, and how many wait."""
     head = "HANG"
     if hang.cycle is not None:
         head += f" at cycle {whole(hang.cycle)}"
@@ -28,21 +38,20 @@ def say_hang(console: Console, hang: Hang) -> None:
     number = len(hang.waiters)
     head += f": {plural(number, 'warp group')} {'waits' if number == 1 else 'wait'} forever"
     say(console, head, style="bold red")
-    for waiter in hang.waiters:
-        console.print()
-        _say_waiter(console, waiter, clustered=bool(hang.cluster))
-    console.print()
-    say(console, "ended: " + (", ".join(hang.ended) if hang.ended else "no warp group"))
 
 
 _MISSING = {"named_wait": "threads missing", "cluster_wait": "warps missing"}
 
 
-def _say_waiter(console: Console, waiter: Waiter, *, clustered: bool) -> None:
+def waits_on(waiter: Waiter) -> str:
+    """`full[1]`, or words for what has no name."""
     barrier = waiter.variable or _WITHOUT_VARIABLE.get(waiter.operation, waiter.operation)
-    if waiter.slot is not None:
-        barrier += f"[{waiter.slot}]"
-    parts = [f" waits on {barrier}"]
+    return barrier if waiter.slot is None else f"{barrier}[{waiter.slot}]"
+
+
+def say_waiter(console: Console, waiter: Waiter, *, clustered: bool) -> None:
+    """One of them, with the state of its barrier and who arrives there."""
+    parts = [f" waits on {waits_on(waiter)}"]
     if waiter.phase is not None:
         parts.append(f"phase {waiter.phase}")
     if waiter.since is not None:

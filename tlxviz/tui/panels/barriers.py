@@ -1,0 +1,95 @@
+"""The barriers: who arrives, who waits how long, and how late an arrival could be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from textual.app import ComposeResult
+from textual.widgets import DataTable, Static
+
+from tlxviz.analysis.barrier_use import BarrierUse, barrier_uses
+from tlxviz.analysis.slack import BarrierSlack
+from tlxviz.reporters.layout import whole
+from tlxviz.tui.panels import WORKING, Panel, panel
+from tlxviz.tui.panels.facts import Failure
+from tlxviz.tui.state import State
+
+_COLUMNS = ("barrier", "slots", "count", "mean wait", "worst", "slack", "critical", "arrivals", "waits")
+
+
+@panel
+class BarriersPanel(Panel):
+    """Enter goes to the worst wait of a barrier."""
+
+    title = "Barriers"
+    order = 3
+    DEFAULT_CSS = """
+    BarriersPanel { layout: vertical; height: 1fr; }
+    BarriersPanel DataTable { height: 1fr; }
+    """
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state)
+        self._shown: tuple[object, ...] = ()
+        self._uses: tuple[BarrierUse, ...] = ()
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="barriers-head", markup=False)
+        yield DataTable[str](id="barriers-table", cursor_type="row", zebra_stripes=True)
+
+    def show_state(self) -> None:
+        uses = self.known("barrier uses", lambda account: barrier_uses(account.launch))
+        slack = None
+        if uses is not None and self.known("dependencies", lambda account: account.dependencies) is not None:
+            slack = self.known("slack", lambda account: account.slack, apart=True)
+        shown = (self.state.launch, uses, slack)
+        if shown == self._shown:
+            return
+        self._shown = shown
+        head, table = self.query_one("#barriers-head", Static), self._table()
+        head.display = not isinstance(uses, tuple) or not uses
+        if not isinstance(uses, tuple):
+            head.update(WORKING if uses is None else uses.why)
+            uses = ()
+        elif not uses:
+            head.update("The kernel has no barriers.")
+        table.display = bool(uses)
+        here = table.cursor_row
+        self._uses = uses
+        table.clear(columns=True)
+        table.add_columns(*_COLUMNS)
+        for number, each in enumerate(uses):
+            table.add_row(*_row(each, slack), key=str(number))
+        if uses:
+            table.move_cursor(row=min(here, len(uses) - 1))
+
+    def _table(self) -> DataTable[str]:
+        return cast("DataTable[str]", self.query_one("#barriers-table", DataTable))
+
+    def on_data_table_row_selected(self, message: DataTable.RowSelected) -> None:
+        if message.cursor_row < len(self._uses):
+            worst = self._uses[message.cursor_row].worst_event
+            self.jump(worst if worst >= 0 else None)
+
+
+def _row(use: BarrierUse, slack: tuple[BarrierSlack, ...] | Failure | None) -> tuple[str, ...]:
+    counts = "/".join(map(str, sorted(set(use.counts)))) or "?"
+    waits = (f"{use.mean:,.0f}", whole(use.worst)) if use.waits else ("", "")
+    return (use.name, str(use.slots), counts, *waits, *_slack(use.name, slack), _said(use.arrivals), _said(use.waits))
+
+
+def _slack(name: str, slack: tuple[BarrierSlack, ...] | Failure | None) -> tuple[str, str]:
+    """The least of all who wait there, and the greatest share of arrivals that have none."""
+    if slack is None:
+        return "…", "…"
+    if isinstance(slack, Failure):
+        return "?", "?"
+    own = [each for each in slack if each.barrier == name]
+    if not own:
+        return "", ""
+    return whole(min(each.least for each in own)), f"{max(each.critical for each in own):.0%}"
+
+
+def _said(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {whole(count)}" for name, count in counts.items())

@@ -1,0 +1,56 @@
+"""What panels know of a launch: worked out in threads, one thing at a time, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+from tlxviz.analysis.account import Account
+from tlxviz.tui.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something could not be worked out."""
+
+    why: str
+
+
+class Facts:
+    """Facts of one launch by name."""
+
+    def __init__(self, account: Account) -> None:
+        self.account = account
+        self._found: dict[str, object] = {}
+        self._lock, self._apart = Lock(), Lock()
+
+    def get(self, name: str) -> object | None:
+        """A fact, or a `Failure`; None as long as nobody has worked it out."""
+        return self._found.get(name)
+
+    def find(self, name: str, work: Callable[[Account], object], apart: bool = False) -> None:
+        """Works a fact out, unless it is known. One thread at a time: facts stand on the same parts of the account.
+
+        Args:
+            apart: It takes long, and what it stands on is known: others are not to wait for it.
+        """
+        with self._apart if apart else self._lock:
+            if name not in self._found:
+                try:
+                    self._found[name] = work(self.account)
+                except Exception as error:  # a panel says so; the timeline goes on
+                    self._found[name] = Failure(f"{type(error).__name__}: {error}")
+
+
+_facts: WeakKeyDictionary[State, dict[int, Facts]] = WeakKeyDictionary()
+
+
+def facts_of(state: State) -> Facts:
+    """The facts of the launch that is looked at: the same again when somebody comes back to it."""
+    known, seen = _facts.setdefault(state, {}), state.seen
+    made = known.get(seen.number)
+    if made is None or made.account.launch is not seen.launch:
+        made = known[seen.number] = Facts(seen.account)
+    return made

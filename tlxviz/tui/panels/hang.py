@@ -1,0 +1,73 @@
+"""A launch that never ends: who waits, the state of the barriers, and what is missing."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.widgets import OptionList, Static
+
+from tlxviz.analysis.hang import Hang, Waiter, hang_of
+from tlxviz.analysis.standstill import Standstill, standstill
+from tlxviz.reporters.text_hang import say_head, say_waiter, waits_on
+from tlxviz.tui.lookup import last_of
+from tlxviz.tui.panels import Panel, panel
+from tlxviz.tui.panels.lists import Choices, printed
+
+
+@panel
+class HangPanel(Panel):
+    """Enter on a waiter goes to its last event."""
+
+    title = "Hang"
+    order = 8
+    DEFAULT_CSS = """
+    HangPanel { layout: vertical; height: 1fr; }
+    HangPanel #hang-head { height: auto; max-height: 50%; }
+    """
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="hang-head", markup=False)
+        yield Choices(id="hang-list")
+
+    def show_state(self) -> None:
+        launch, width = self.state.launch, self.size.width
+        hang = hang_of(launch)
+        head, waiters = self.query_one("#hang-head", Static), self.query_one("#hang-list", Choices)
+        waiters.display = hang is not None
+        if hang is None:
+            text = "The launch ended: nothing hangs." if launch.complete else "Nothing hung as far as was recorded."
+            head.update(Text(text))
+            return
+        said = printed(width, lambda console: say_head(console, hang))
+        if (why := standstill(hang)) is not None:
+            said = said.append(f"\n{_why(why)}")
+        head.update(said)
+        rows: list[tuple[Text | str, object]] = [(_waiter(hang, each, width - 2), each) for each in hang.waiters]
+        rows.append((f"ended: {', '.join(hang.ended) or 'no warp group'}", None))
+        waiters.show(rows)
+
+    def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
+        chosen = self.query_one("#hang-list", Choices).payload(message.option_index)
+        if isinstance(chosen, Waiter):
+            hang = hang_of(self.state.launch)
+            cta = chosen.cta if chosen.cta is not None or hang is None else hang.cta
+            self.jump(last_of(self.state.launch, chosen.agent, cta))
+
+
+def _waiter(hang: Hang, waiter: Waiter, width: int) -> Text:
+    return printed(width, lambda console: say_waiter(console, waiter, clustered=bool(hang.cluster)))
+
+
+def _why(why: Standstill) -> str:
+    """`load waits on empty[0] for mma, mma waits on full[1] for load.`"""
+    agents = [each.agent for each in why.waiters]
+    following = [*agents[1:], agents[0]] if why.circle else agents[1:]
+    said = [
+        f"{each.agent} waits on {waits_on(each)} for {other}"
+        for each, other in zip(why.waiters, following, strict=False)
+    ]
+    if why.circle:
+        return f"In a circle: {', '.join(said)}."
+    last = why.waiters[-1]
+    rest = f"for {' and '.join(why.ended)}, which has ended" if why.ended else "for an arrival that nothing brings"
+    return ", ".join([*said, f"{last.agent} waits on {waits_on(last)} {rest}"]) + "."
