@@ -8,7 +8,8 @@ ended. CTAs that talk to each other through global memory share one loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 
 from tlxviz.devices.model import Device
@@ -40,6 +41,23 @@ class Outcome:
     """CTAs that ended."""
     last_end: dict[int, int] = field(default_factory=dict[int, int])
     """Cycle at which each SM ended its last CTA."""
+
+    def so_far(self) -> Outcome:
+        """A copy that stays as it is while the run goes on, also for another thread than the run's."""
+        traced = list(self.traced)
+        # The lists of rows refer to each other. Copied by one call that runs no bytecode, they are of one moment.
+        rows = list(map(list, [cta.rows for cta in traced]))
+        copies = [
+            replace(cta, rows=own, agents=[copy(run) for run in list(cta.agents)])
+            for cta, own in zip(traced, rows, strict=True)
+        ]
+        alive = [own for cta, own in zip(traced, rows, strict=True) if cta.running]
+        now = max((row[1] for own in alive for row in own[-_LATEST:]), default=self.cycles)
+        return Outcome(list(self.sms), copies, self.cycles, now, done=self.done, last_end=dict(self.last_end))
+
+
+_LATEST = 256
+"""Rows at the end of a CTA's among which the one is that began last."""
 
 
 MOST_OF_AN_SM = 32
