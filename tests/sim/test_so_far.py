@@ -1,4 +1,4 @@
-"""What a run that goes on has done until now: asked for in the middle of it, and no different from what it is in the end."""
+"""What a run that goes on has done until now: asked for in its middle, and no different from what it is in the end."""
 
 from __future__ import annotations
 

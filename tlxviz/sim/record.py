@@ -173,7 +173,7 @@ def _events(
 
 
 def _stops(program: Program, cta: Cta, now: int, *, waits: bool) -> list[int]:
-    """Where the tracks of a CTA's warp groups end; records the waits that have not ended, where `blocked` tells them."""
+    """Where the tracks of a CTA's warp groups end; records waits that have not ended, where `blocked` tells them."""
     stops: list[int] = []
     for run in cta.agents:
         stop = run.end if run.done else max(now, run.begin)
