@@ -206,6 +206,12 @@ def test_a_cause_leads_to_its_place_in_both() -> None:
         by = app.link.alignment.cycles[B] - app.link.alignment.cycles[A]
         assert app.link.sides[B].cursor - app.link.sides[A].cursor == by
 
+        waves = next(number for number, entry in enumerate(causes.entries) if entry.cause.cause == "rest")
+        listed.highlighted = waves
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "that is in no CTA of the two that are open" in screen(app)[-1]
+
     with_app(pipeline(12), late(12, 130), task, (120, 40))
 
 

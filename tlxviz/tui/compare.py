@@ -53,7 +53,7 @@ class Causes(Widget):
     DEFAULT_CSS = """
     Causes { layout: vertical; }
     Causes #verdict { height: auto; max-height: 4; }
-    Causes OptionList { height: 1fr; border: none; padding: 0; }
+    Causes OptionList, Causes OptionList:focus { height: 1fr; border: none; padding: 0; }
     """
 
     class Chosen(Message):
@@ -373,9 +373,10 @@ class CompareApp(App[None]):
         self._state.changed()
 
     def on_causes_chosen(self, message: Causes.Chosen) -> None:
-        if message.part is None or not jump(self.link, message.part):
+        said = jump(self.link, message.part) if message.part is not None else ""
+        if said:
             self.bell()
-            self.said = "that is in no CTA of the two that are open"
+        self.said = said
         self._follow()
 
 

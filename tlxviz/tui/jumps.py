@@ -7,16 +7,24 @@ from numpy.typing import NDArray
 
 from tlxviz.analysis.difference_causes import PathPart
 from tlxviz.trace.model import TrackKind
-from tlxviz.tui.linked import A, B, Link
+from tlxviz.tui.linked import NAMES, A, B, Link
+from tlxviz.tui.window import Window
 
 _ENGINES = frozenset({"copy_latency", "copy_bandwidth", "product"})
 """Activities of engines, not of the warp group that issued them."""
 
 
-def jump(link: Link, part: PathPart) -> bool:
-    """Shows a part of a difference in both timelines, one above the other. False where it is in no CTA on screen."""
+_AROUND = 30
+"""Times as long as an event is what is on screen about it, at most."""
+_LEAST = 600
+"""SM cycles that are on screen about a short event."""
+_NOWHERE = "that is in no CTA of the two that are open"
+
+
+def jump(link: Link, part: PathPart) -> str:
+    """Shows a part of a difference in both timelines, one above the other. Returns what there is to say about it."""
     if not part.agent:
-        return False
+        return _NOWHERE
     lead = A if part.a >= part.b else B
     found: dict[int, int] = {}
     for side in (lead, 1 - lead):
@@ -24,20 +32,22 @@ def jump(link: Link, part: PathPart) -> bool:
         if len(events):
             found[side] = _chosen(link, side, events, found.get(lead), gap=not part.kind)
     if not found:
-        return False
-    # both windows are centred by hand: `go_to` minds the time of its own launch alone
-    begins = {side: _goes_to(link, side, event, gap=not part.kind) for side, event in found.items()}
+        return _NOWHERE
     lead = lead if lead in found else 1 - lead
     link.lead = lead
+    lengths = {side: _go(link, side, event, gap=not part.kind) for side, event in found.items()}
     state = link.sides[lead]
-    state.window = state.window.centred(begins[lead], state.seen.whole)
-    if len(begins) == 2:
+    most = max(_LEAST, _AROUND * max(lengths.values()))
+    if state.window.cycles > most:
+        state.window = Window(state.cursor, state.cursor + most)
+    state.window = state.window.centred(state.cursor + lengths[lead] // 2, state.seen.whole)
+    if len(found) == 2:
         where = f"{part.kind.replace('_', ' ')} {part.variable}".strip() if part.kind else f"arithmetic of {part.agent}"
-        link.align((begins[A], begins[B]), where)
-    else:
-        link.sides[1 - lead].event = None
-        link.follow(lead)
-    return True
+        link.align((link.sides[A].cursor, link.sides[B].cursor), where)
+        return ""
+    link.sides[1 - lead].event = None
+    link.follow(lead)
+    return f"only {NAMES[lead]} has that"
 
 
 def _events(link: Link, side: int, part: PathPart) -> NDArray[np.intp]:
@@ -83,11 +93,14 @@ def _chosen(link: Link, side: int, events: NDArray[np.intp], other: int | None, 
     return int(events[order[int(np.argmax(idle))]])
 
 
-def _goes_to(link: Link, side: int, event: int, *, gap: bool) -> int:
-    """Selects the event and gives the cycle to align at."""
+def _go(link: Link, side: int, event: int, *, gap: bool) -> int:
+    """Selects the event, with the cursor where it begins, or with `gap` where it ends. Gives the SM cycles meant."""
     state = link.sides[side]
+    events = state.launch.events
     state.go_to(event)
-    if gap:
-        state.event = None
-        state.cursor = int(state.launch.events["end"][event])
-    return state.cursor
+    if not gap:
+        return int(events["end"][event] - events["begin"][event])
+    state.event = None
+    state.cursor = int(events["end"][event])
+    later = events["begin"][(events["track"] == events["track"][event]) & (events["begin"] >= state.cursor)]
+    return int(later.min()) - state.cursor if len(later) else 0
