@@ -125,6 +125,22 @@ def test_a_role_under_another_name_stands_where_its_counterpart_does() -> None:
     assert labels(made, A).index("load") == labels(made, B).index("producer")
 
 
+def test_a_row_is_folded_in_both() -> None:
+    other = pipeline()
+    tracks = [replace(track, cta=5) for track in other.tracks]
+    made = link(pipeline(), replace(other, tracks=tracks))
+    made.sides[A].lane = 1
+    made.follow(A)
+    made.fold()
+    assert labels(made, A)[0] == "CTA 0"
+    assert labels(made, B)[0] == "CTA 5"
+    assert not {"load", "mma"} & {*labels(made, A), *labels(made, B)}
+
+    made.fold()
+    assert "load" in labels(made, A)
+    assert labels(made, A)[1:] == labels(made, B)[1:]
+
+
 # ---- aligned
 
 
@@ -258,7 +274,7 @@ def test_the_picture_of_two_pipelines() -> None:
         loads = [number for number, line in enumerate(drawn) if line.startswith("  load")]
         assert len(loads) == 2
         assert loads[0] < second < loads[1]
-        assert drawn[loads[0]][16:].rstrip() == drawn[loads[1]][16:].rstrip()
+        assert drawn[loads[0]].rstrip() == drawn[loads[1]].rstrip()
 
     with_app(pipeline(), late(), task, (80, 24))
 

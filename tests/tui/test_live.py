@@ -158,7 +158,7 @@ def test_text_without_what_moves_a_cursor() -> None:
 @pytest.mark.parametrize("size", [(20, 6), (220, 60)])
 def test_keys_before_anything_was_recorded(tmp_path: Path, size: tuple[int, int]) -> None:
     async def task(app: LiveApp, pilot: Pilot[None]) -> None:
-        await pilot.press("w", "d", "down", "full_stop", "x", "f", "0", "space", "end", "o", "escape")
+        await pilot.press("w", "d", "down", "full_stop", "x", "f", "0", "space", "end", "O", "escape")
         assert all(len(line) == size[0] for line in screen(app))
 
     with_app(Script(tmp_path), task, size)
@@ -317,7 +317,7 @@ def test_without_a_terminal_it_says_so_before_anything_runs(
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.count("\n") == 1
-    assert captured.err.startswith("tlxviz: error: -i shows a timeline in the terminal, and std")
+    assert captured.err.startswith("tlxviz: error: -i shows a timeline in the terminal, and stdout")
     assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
 
 

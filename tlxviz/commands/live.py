@@ -162,9 +162,11 @@ class ForkedRun:
 
 def check_terminal() -> None:
     """Raises UsageError unless there is a terminal to show a timeline in."""
-    for name, stream in (("stdin", sys.stdin), ("stdout", streams.stdout())):
+    for name, stream in (("stdout", streams.stdout()), ("stdin", sys.stdin), ("stderr", streams.stderr())):
         if stream is None or not stream.isatty():
             raise UsageError(f"-i shows a timeline in the terminal, and {name} is none: run it without -i.")
+    if os.environ.get("TERM") == "dumb":
+        raise UsageError("-i needs a terminal that is not dumb, as TERM says: run it without -i.")
     if find_spec("textual") is None:
         raise TlxvizError("-i needs the package textual, which is not installed: pip install textual.")
 

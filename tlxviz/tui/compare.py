@@ -330,13 +330,7 @@ class CompareApp(App[None]):
         self.link.align_steady()
 
     def action_fold(self) -> None:
-        """Folds the row in both, or the CTA that it belongs to."""
-        for side in self.link.sides:
-            lane = side.current()
-            if lane is not None:
-                parent = any(lane.key == each.parent for each in side.seen.lanes.of(side.cta).lanes)
-                side.folded ^= {lane.key if parent else lane.parent or f"cta {side.cta}"}
-        self._state.changed()
+        self.link.fold()
 
     def action_units(self) -> None:
         self._state.units = "ns" if self._state.units == "cycles" else "cycles"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -117,12 +117,29 @@ class Link:
         return rows
 
     def _name(self, side: int, lane: Lane) -> str:
-        """A lane's key without its CTA, and with A's name of its warp group."""
-        _, slash, rest = lane.key.partition("/")
-        track, _, more = rest.partition("/")
-        if side == B and self.sides[B].launch.tracks[lane.track : lane.track + 1]:
+        """A lane's key without the CTA if that is the open one, and with A's name of its warp group."""
+        head, slash, rest = lane.key.partition("/")
+        track, more_slash, more = rest.partition("/")
+        if side == B:
             track = self.names.get(track, track)
-        return slash + track + (f"/{more}" if more else "")
+        return ("" if lane.cta == self.sides[side].cta else head) + slash + track + more_slash + more
+
+    def fold(self) -> None:
+        """Folds or unfolds the row under the cursor, or else the one that it is in, in both."""
+        rows = [each.visible() for each in self.sides]
+        one, other = self.sides[self.lead], self.sides[1 - self.lead]
+        lane = one.current()
+        if lane is None:
+            return
+        parents = {each.parent for each in rows[self.lead]}
+        key = lane.key if lane.key in parents | one.folded else lane.parent
+        at = next((number for number, each in enumerate(rows[self.lead]) if each.key == key), None)
+        if at is None:
+            return
+        for state, side in ((one, self.lead), (other, 1 - self.lead)):
+            state.folded ^= {rows[side][at].key}
+        one.lane = min(at, len(one.visible()) - 1)
+        self.follow(self.lead)
 
     # ---- one window over both
 
@@ -152,7 +169,7 @@ class Link:
     def whole(self) -> None:
         """The time of both CTAs."""
         by = self.alignment.cycles[B] - self.alignment.cycles[A]
-        lives = [_life(each) for each in self.sides]
+        lives = [each.cta_window() for each in self.sides]
         begin = min(lives[A].begin, lives[B].begin - by)
         end = max(lives[A].end, lives[B].end - by)
         self.sides[A].window = Window(begin, max(begin + 1, end))
@@ -229,7 +246,7 @@ class Link:
                 role = a.agent if a.agent == b.agent else f"{a.agent}/{b.agent}"
                 self.align((a.begin, b.begin), f"steady state of {role}")
                 return
-        lives = [_life(each) for each in self.sides]
+        lives = [each.cta_window() for each in self.sides]
         self.align((lives[A].begin, lives[B].begin), "begin of the CTA")
 
     def align_here(self) -> str | None:
@@ -280,16 +297,12 @@ def _side(trace: Trace, number: int) -> SideState:
     return SideState(made.trace, made.seen, made.window, made.cta, cursor=made.cursor)
 
 
-def _life(state: State) -> Window:
-    begin, end = next((lane.slices.life for lane in State.visible(state)), (0, 1))
-    return Window(begin, max(begin + 1, end))
-
-
 def _missing(cta: int, name: str, like: Lane) -> Lane:
     """A row for what only the other launch has."""
     nothing = np.empty(0, np.int64)
-    slices = Slices(nothing, nothing, np.empty(0, np.int8), nothing)
-    return Lane(f"missing{name}", f"no {like.label or 'more'}", like.depth, cta, slices)
+    made = replace(like, key=f"missing{name}", label=f"no {like.label or 'more'}", cta=cta, parent="", track=-1)
+    made.slices = Slices(nothing, nothing, np.empty(0, np.int8), nothing)
+    return made
 
 
 def _iteration_at(loop: Iterations, cycle: int) -> Iteration:

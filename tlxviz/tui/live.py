@@ -58,7 +58,7 @@ class LiveApp(TimelineApp):
     BINDINGS: ClassVar[list[BindingType]] = [
         ("ctrl+c", "stop", "stop the script"),
         ("end", "newest", "follow the newest time"),
-        ("o", "output", "what the script prints"),
+        ("O", "output", "what the script prints"),
     ]
 
     def __init__(self, recording: Recording, title: str) -> None:

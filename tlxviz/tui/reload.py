@@ -34,18 +34,18 @@ def replace_trace(state: State, trace: Trace, *, newest: bool) -> None:
     state.trace, state.seen = trace, Seen(trace.launches[number], number)
     state.event = _same_event(before, state.launch, event) if event is not None else None
     known = state.seen.lanes.ctas
-    if newest or state.cta not in known:
-        state.cta = _latest_cta(state.launch) if newest else (known[0] if known else 0)
-        if newest:
-            state.event = None
     if newest:
+        state.open_cta(_latest_cta(state.launch))
         whole = state.cta_window()
         state.window = Window(max(whole.begin, whole.end - _FOLLOWED), whole.end)
         state.cursor = state.window.begin
+    elif state.cta not in known:
+        state.cta = known[0] if known else 0
     if row is not None:
-        keys = [lane.key.partition("/")[2] for lane in state.visible()]
-        wanted = row.key.partition("/")[2]
-        state.lane = keys.index(wanted) if wanted in keys else state.lane
+        keys = [lane.key for lane in state.visible()]
+        _, slash, rest = row.key.partition("/")
+        same = f"cta {state.cta}{slash}{rest}" if newest else row.key
+        state.lane = keys.index(same) if same in keys else min(state.lane, max(0, len(keys) - 1))
 
 
 def _latest_cta(launch: LaunchTrace) -> int:
