@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tlxviz.launch.model import Executed, Launch, LaunchLog
     from tlxviz.probe.options import ProbeOptions
     from tlxviz.sim.recording import Recording
-    from tlxviz.trace.model import Trace
+    from tlxviz.trace.model import LaunchTrace, Trace
 
 
 class Recorder(Protocol):
@@ -30,6 +30,10 @@ class Recorder(Protocol):
     def trace(self) -> Trace: ...
 
     def execute(self, launch: Launch) -> Executed | None: ...
+
+    def so_far(self) -> LaunchTrace | None:
+        """The launch that is being executed, if it is one to record, as far as it is. Another thread may ask."""
+        ...
 
 
 class GpuRecorder(Protocol):

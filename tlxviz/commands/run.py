@@ -16,6 +16,7 @@ from tlxviz.commands.backend import Backend, Gpu, OwnGpu, SimulatorBackend
 from tlxviz.commands.base import named
 from tlxviz.commands.choices import parse_ctas, parse_launches, simulated_device
 from tlxviz.commands.interrupts import Terminated, importing, terminations
+from tlxviz.commands.live import Watch, check_terminal, watched
 from tlxviz.commands.output import SUFFIX, Output, check_script
 from tlxviz.commands.progress import LaunchProgress
 from tlxviz.commands.remarks import nothing_recorded, remarks
@@ -84,6 +85,12 @@ class RunCommand:
         )
         add("--values", choices=("on", "off"), default="on", help="off: compute only what steers the kernel; faster")
         add("--first-config", action="store_true", help="autotuned kernels take their first configuration, untimed")
+        add(
+            "-i",
+            "--interactive",
+            action="store_true",
+            help="show the timeline while the script runs, and go on as view does",
+        )
         add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
         add("--json", action="store_true", help="the summary as one line of JSON (docs/report.md)")
         add("-m", dest="module", action="store_true", help="run a module, as python -m does")
@@ -98,6 +105,14 @@ class RunCommand:
         output = Output.choose(arguments.output, stem, force=arguments.force)
         if arguments.compare_sim:
             output.beside(output.name).check()
+        folder = None
+        if arguments.interactive:
+            check_terminal()
+            shown = watched(stem)
+            if isinstance(shown, int):
+                return shown
+            folder = shown
+        watch = Watch(folder)
 
         from tlxviz.launch.model import LaunchLog
 
@@ -106,10 +121,12 @@ class RunCommand:
         process = os.getpid()
         with LaunchProgress(shown=not arguments.quiet, doing=way.doing, units=way.units) as progress:
             with importing():
-                session = way.begin(progress)
+                session = way.begin(watch.told(progress))
+            watch.start(session.so_far)
 
             def end(error: BaseException) -> None:
                 progress.close()
+                watch.close(session.trace)
                 streams.flush()
                 code = 1
                 if os.getpid() == process:
@@ -121,6 +138,7 @@ class RunCommand:
                     status = session.run(target, log, end)
             except BaseException as error:  # also for a fault of ours, what was recorded is kept
                 stopped = error
+            watch.close(session.trace)
         streams.flush()
         if os.getpid() != process:  # a fork of the script's own: the trace is its parent's
             if stopped is not None:

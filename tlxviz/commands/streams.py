@@ -56,6 +56,12 @@ class Channel:
         if self.stream is not None:
             _discard(self.stream)
 
+    def copy_again(self) -> None:
+        """The stream's descriptor has become another file."""
+        if self._copy is not None:
+            self.close()
+            self._copy = _duplicate(self.stream)
+
     def close(self) -> None:
         if self._copy is not None:
             with suppress(OSError):
@@ -110,6 +116,13 @@ def remembered() -> Generator[None]:
         sys.stderr = before[1] if before[1] is None or _is_open(before[1]) else sys.stderr
         streams.out.close()
         streams.err.close()
+
+
+def moved() -> None:
+    """The standard descriptors have become other files: what is said from now on goes there."""
+    streams = _current()
+    streams.out.copy_again()
+    streams.err.copy_again()
 
 
 def note(text: str) -> None:

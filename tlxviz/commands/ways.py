@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tlxviz.launch.model import LaunchLog
     from tlxviz.probe.options import ProbeOptions
     from tlxviz.sim.recording import Recording
-    from tlxviz.trace.model import Trace
+    from tlxviz.trace.model import LaunchTrace, Trace
 
 Progress = Callable[[str, int, int], None]
 
@@ -42,11 +42,19 @@ class Session:
         recorder: Keeps what is recorded.
         run: Runs the script.
         beside: Simulates what is recorded; None where nobody asked for it.
+        unended: Gives the launch that is being recorded, as far as it is; None where that cannot be had.
     """
 
-    def __init__(self, recorder: Recorder | GpuRecorder, run: Run, beside: Beside | None = None) -> None:
+    def __init__(
+        self,
+        recorder: Recorder | GpuRecorder,
+        run: Run,
+        beside: Beside | None = None,
+        unended: Callable[[], LaunchTrace | None] | None = None,
+    ) -> None:
         self._recorder = recorder
         self._run = run
+        self._unended = unended
         self.beside = beside
 
     @property
@@ -58,6 +66,16 @@ class Session:
     def trace(self) -> Trace:
         """What was recorded."""
         return self._recorder.trace
+
+    def so_far(self) -> Trace:
+        """What was recorded, and of the launch under way what there is. Another thread may ask."""
+        from tlxviz.trace.model import Trace
+
+        before = len(self._recorder.trace.launches)
+        unended = self._unended() if self._unended is not None else None
+        ended = list(self._recorder.trace.launches)
+        # one that has ended meanwhile is among these
+        return Trace([*ended, unended] if unended is not None and len(ended) == before else ended)
 
     def run(self, target: Path | str, log: LaunchLog, end: End) -> int:
         """Run the script, or the module of that name, and return its exit status.
@@ -164,7 +182,11 @@ class Simulation:
             values=arguments.values == "on",
             progress=progress,
         )
-        return Session(recorder, lambda target, log, end: self._run(recorder, target, log))
+        return Session(
+            recorder,
+            lambda target, log, end: self._run(recorder, target, log),
+            unended=lambda: recorder.so_far(),
+        )
 
     def _run(self, recorder: Recorder, target: Path | str, log: LaunchLog) -> int:
         arguments = self._arguments

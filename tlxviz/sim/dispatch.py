@@ -8,7 +8,8 @@ ended. CTAs that talk to each other through global memory share one loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 
 from tlxviz.devices.model import Device
@@ -40,6 +41,42 @@ class Outcome:
     """CTAs that ended."""
     last_end: dict[int, int] = field(default_factory=dict[int, int])
     """Cycle at which each SM ended its last CTA."""
+
+    goes_on: bool = False
+    """Whether it is a copy of a run that goes on: an agent that is `blocked` then waits, at `now`."""
+
+    def so_far(self) -> Outcome:
+        """A copy that stays as it is while the run goes on, also for another thread than the run's."""
+        traced = list(self.traced)
+        # The lists of rows refer to each other. Copied by one call that runs no bytecode, they are of one moment.
+        rows = list(map(list, [cta.rows for cta in traced]))
+        copies = [
+            replace(cta, rows=own, agents=[copy(run) for run in list(cta.agents)])
+            for cta, own in zip(traced, rows, strict=True)
+        ]
+        latest = [row[1] for cta, own in zip(traced, rows, strict=True) if cta.running for row in own[-_LATEST:]]
+        for run in (run for cta in copies for run in cta.agents):
+            if not _waits(run):
+                run.blocked = None  # it has gone on since
+            elif run.blocked is not None:
+                latest.append(int(run.blocked[2]))
+        now = max(latest, default=self.cycles)
+        ends = dict(self.last_end)
+        return Outcome(list(self.sms), copies, self.cycles, now, done=self.done, last_end=ends, goes_on=True)
+
+
+def _waits(run: AgentRun) -> bool:
+    """Whether what an agent last stopped for has not come yet."""
+    if run.done or run.blocked is None:
+        return False
+    kind, target = run.blocked[0], run.blocked[5]
+    if kind == "join":
+        return run.cta.joiner is not None
+    return run.send in getattr(target, "waiters", ())
+
+
+_LATEST = 256
+"""Rows at the end of a CTA's among which the one is that began last."""
 
 
 MOST_OF_AN_SM = 32

@@ -49,7 +49,7 @@ def launch_trace(
         tracks,
         outcome.now if hang is None else hang["cycle"],
         amiss,
-        hangs=hang is not None,
+        waits=hang is not None or outcome.goes_on,
     )
     return described(
         launch,
@@ -146,7 +146,7 @@ def _absolute(file: str) -> str:
 
 
 def _events(
-    program: Program, ctas: Sequence[Cta], tracks: list[Track], now: int, amiss: RangesAmiss, *, hangs: bool
+    program: Program, ctas: Sequence[Cta], tracks: list[Track], now: int, amiss: RangesAmiss, *, waits: bool
 ) -> Events:
     """The events of all traced CTAs; appends their tracks to `tracks`. What has not ended ends at cycle `now`."""
     pieces: list[Events] = []
@@ -155,7 +155,7 @@ def _events(
         clusters.setdefault(id(cta.cluster or cta), []).append(cta)
     for together in clusters.values():
         together.sort(key=lambda each: each.rank)
-        stops = [_stops(program, cta, now, hangs=hangs) for cta in together]
+        stops = [_stops(program, cta, now, waits=waits) for cta in together]
         tables = [table_of(cta.rows, len(program.sites), cta.rank) for cta in together]
         groups = [_agent_tracks(program, *each, tracks) for each in zip(together, tables, stops, strict=True)]
         if not any(len(table) for table in tables):
@@ -172,12 +172,12 @@ def _events(
     return pieces[0] if len(pieces) == 1 else Events.concat(pieces).in_order()
 
 
-def _stops(program: Program, cta: Cta, now: int, *, hangs: bool) -> list[int]:
-    """Where the tracks of a CTA's warp groups end; records the waits that never do."""
+def _stops(program: Program, cta: Cta, now: int, *, waits: bool) -> list[int]:
+    """Where the tracks of a CTA's warp groups end; records waits that have not ended, where `blocked` tells them."""
     stops: list[int] = []
     for run in cta.agents:
         stop = run.end if run.done else max(now, run.begin)
-        if hangs and not run.done and run.blocked is not None:
+        if waits and not run.done and run.blocked is not None:
             if run.blocked[0] == "join":
                 stop = int(run.blocked[2])
             elif run.blocked[1] >= 0:

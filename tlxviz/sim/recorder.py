@@ -24,7 +24,7 @@ from tlxviz.sim.reach import reach
 from tlxviz.sim.record import footprint, launch_cycles, launch_trace, tensor_of
 from tlxviz.sim.recording import Recording
 from tlxviz.sim.unit import Options
-from tlxviz.trace.model import Trace
+from tlxviz.trace.model import LaunchTrace, Trace
 
 _SAMPLES = 8
 _FEW = 32
@@ -73,6 +73,15 @@ class SimulatedRecorder:
         self._progress = progress
         self._cycle_limit = cycle_limit
         self._kernels = Kernels(device)
+        self._unended: Callable[[], LaunchTrace | None] | None = None
+
+    def so_far(self) -> LaunchTrace | None:
+        """What the launch that is being simulated has done until now, if it is one to record; not `complete`.
+
+        Another thread may ask. A run that nobody asks about is none the slower.
+        """
+        unended = self._unended
+        return None if unended is None else unended()
 
     @property
     def trace(self) -> Trace:
@@ -124,7 +133,26 @@ class SimulatedRecorder:
             lambda: kernel(bool(tracing) and len(numbers) <= _FEW),
             lambda: kernel(True),
         )
+        options = {"values": "on" if values else "off", "ctas": asked}
+
+        def trace_of(outcome: Outcome, stopped: HangError | KeyboardInterrupt | None, *, complete: bool) -> LaunchTrace:
+            return launch_trace(
+                launch,
+                program,
+                self._device,
+                outcome,
+                per_sm=per_sm,
+                options=options,
+                version=__version__,
+                hang=stopped.report if isinstance(stopped, HangError) else None,
+                complete=complete,
+            )
+
+        def unended() -> LaunchTrace | None:
+            return trace_of(outcome.so_far(), None, complete=False) if outcome.traced else None
+
         stopped: HangError | KeyboardInterrupt | None = None
+        self._unended = unended if asking else None
         try:
             numbers += self._numbers(program, placement, traced, dispatcher, values=values)
             self._report(launch.kernel, 0, len(numbers))
@@ -136,21 +164,12 @@ class SimulatedRecorder:
             outcome.cycles = outcome.now
             stopped = error
         finally:
+            self._unended = None
             self._kernels.bind(())  # the script's memory is the script's again
         if isinstance(stopped, HangError) and not asking:  # nobody asked for it, and yet it is what they look for
             asking = [each for each in self.recordings if each.misses_hang(launch.kernel)]
         if asking and outcome.sms:  # without, it was interrupted before it had begun
-            trace = launch_trace(
-                launch,
-                program,
-                self._device,
-                outcome,
-                per_sm=per_sm,
-                options={"values": "on" if values else "off", "ctas": asked},
-                version=__version__,
-                hang=stopped.report if isinstance(stopped, HangError) else None,
-                complete=not isinstance(stopped, KeyboardInterrupt),
-            )
+            trace = trace_of(outcome, stopped, complete=not isinstance(stopped, KeyboardInterrupt))
             for each in asking:
                 each.trace.launches.append(trace)
         if stopped is not None:

@@ -1,0 +1,415 @@
+"""`run -i`: the timeline of a script that runs, and what becomes of it when it ends, is stopped or hangs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from analysis.synthetic_traces import PERIOD, hung, pipeline
+from textual.pilot import Pilot
+from textual.widgets import Log, TabbedContent, TabPane
+
+from tlxviz.commands import main
+from tlxviz.commands.live import ForkedRun, Watch
+from tlxviz.trace import LaunchTrace, Trace, load_trace, save_trace
+from tlxviz.tui.live import LiveApp, plain
+from tlxviz.tui.reload import nothing_yet, replace_trace
+from tlxviz.tui.state import State
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "tests" / "end_to_end" / "scripts"
+
+
+class Script:
+    """A recording that does what the test says."""
+
+    def __init__(self, folder: Path) -> None:
+        self.trace = folder / "live.tlxtrace"
+        self.status: int | None = None
+        self.text = ""
+        self.stops = 0
+
+    def record(self, *launches: LaunchTrace) -> None:
+        save_trace(Trace(list(launches)), self.trace, force=True)
+
+    def poll(self) -> int | None:
+        return self.status
+
+    def stop(self) -> None:
+        self.stops += 1
+
+    def printed(self) -> str:
+        text, self.text = self.text, ""
+        return text
+
+    def doing(self) -> str:
+        return "pipeline, 3 of 64"
+
+
+def with_app(
+    script: Script, task: Callable[[LiveApp, Pilot[None]], Awaitable[None]], size: tuple[int, int] = (80, 24)
+) -> LiveApp:
+    app = LiveApp(script, "script.py")
+
+    async def run() -> None:
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            await task(app, pilot)
+
+    asyncio.run(run())
+    return app
+
+
+async def seen(app: LiveApp, pilot: Pilot[None]) -> None:
+    """What the script has done until now is on screen."""
+    app.tick()
+    await app.workers.wait_for_complete()
+    await pilot.pause()
+    app.tick()
+    await pilot.pause()
+
+
+def screen(app: LiveApp) -> list[str]:
+    return ["".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips()]
+
+
+def grown(iterations: int) -> LaunchTrace:
+    return replace(pipeline(iterations), complete=False)
+
+
+# ---- the timeline while it runs
+
+
+def test_the_newest_time_is_followed_until_somebody_moves(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+
+    async def task(app: LiveApp, pilot: Pilot[None]) -> None:
+        assert "script.py runs: pipeline, 3 of 64" in screen(app)[0]
+        script.record(grown(300))
+        await seen(app, pilot)
+        state = app.state
+        assert state.launch.kernel == "pipeline"
+        assert (state.window.end, state.window.cycles) == (300 * PERIOD + 30, 1 << 14)
+
+        script.record(grown(500))
+        await seen(app, pilot)
+        assert state.window.end == 500 * PERIOD + 30
+
+        await pilot.press("s", "a")
+        before = state.window
+        script.record(grown(600))
+        await seen(app, pilot)
+        assert state.window == before
+        assert len(state.launch.events) == 9 * 600
+
+        await pilot.press("end")
+        assert state.window.end == 600 * PERIOD + 30
+        script.record(grown(700))
+        await seen(app, pilot)
+        assert state.window.end == 700 * PERIOD + 30
+
+    with_app(script, task)
+
+
+def test_a_new_launch_comes_on_screen_while_the_newest_time_is_followed(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+
+    async def task(app: LiveApp, pilot: Pilot[None]) -> None:
+        script.record(pipeline(4))
+        await seen(app, pilot)
+        script.record(pipeline(4), replace(pipeline(2), kernel="second"))
+        await seen(app, pilot)
+        assert (app.state.seen.number, app.state.launch.kernel) == (1, "second")
+
+    with_app(script, task)
+
+
+def test_what_the_script_prints_is_shown(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+
+    async def task(app: LiveApp, pilot: Pilot[None]) -> None:
+        script.text = "step 1\nstep \x1b[31m2\x1b[0m\n"
+        await seen(app, pilot)
+        assert app.query_one(TabbedContent).active == "tab-output"
+        assert list(app.query_one("#output", Log).lines)[:2] == ["step 1", "step 2"]
+        assert any("step 2" in line for line in screen(app))
+
+    with_app(script, task)
+
+
+def test_text_without_what_moves_a_cursor() -> None:
+    assert plain("10%\r20%\r\n\x1b[1mdone\x1b[0m\x07\n") == "10%\n20%\ndone\n"
+
+
+@pytest.mark.parametrize("size", [(20, 6), (220, 60)])
+def test_keys_before_anything_was_recorded(tmp_path: Path, size: tuple[int, int]) -> None:
+    async def task(app: LiveApp, pilot: Pilot[None]) -> None:
+        await pilot.press("w", "d", "down", "full_stop", "x", "f", "0", "space", "end", "O", "escape")
+        assert all(len(line) == size[0] for line in screen(app))
+
+    with_app(Script(tmp_path), task, size)
+
+
+def test_a_selected_event_stays_selected_where_rows_have_moved() -> None:
+    state = State.of(Trace([grown(5)]))
+    event = int(np.flatnonzero((state.launch.events["site"] == 3) & (state.launch.events["inner"] == 4))[0])
+    state.event = event
+    more = grown(6)
+    first = more.events.take(np.roll(np.arange(len(more.events)), 7))
+    replace_trace(state, Trace([replace(more, events=first)]), newest=False)
+
+    assert state.event == event + 7
+    replace_trace(state, Trace([replace(pipeline(5), kernel="another")]), newest=False)
+    assert state.event is None
+
+
+def test_the_row_of_the_cursor_is_kept() -> None:
+    state = State.of(nothing_yet("script.py"))
+    replace_trace(state, Trace([grown(5)]), newest=True)
+    state.lane = [lane.label for lane in state.visible()].index("mma")
+    replace_trace(state, Trace([grown(6)]), newest=True)
+
+    row = state.current()
+    assert row is not None
+    assert row.label == "mma"
+
+
+# ---- its end
+
+
+def test_ctrl_c_stops_the_script_and_the_timeline_stays(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+
+    async def task(app: LiveApp, pilot: Pilot[None]) -> None:
+        script.record(grown(3))
+        await seen(app, pilot)
+        await pilot.press("ctrl+c")
+        assert script.stops == 1
+        assert "stopping script.py" in screen(app)[0]
+        script.record(replace(grown(4)))
+        script.status = 130
+        await seen(app, pilot)
+        assert app.status == 130
+        assert len(app.state.launch.events) == 9 * 4
+        assert "script.py has ended with exit status 130" in screen(app)[0]
+        await pilot.press("down", "full_stop", "ctrl+c")
+        assert app.state.event is not None
+        assert script.stops == 1
+
+    with_app(script, task)
+
+
+def test_q_stops_the_script_and_leaves_when_it_has_ended(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+
+    async def task(app: LiveApp, pilot: Pilot[None]) -> None:
+        await pilot.press("q")
+        assert script.stops == 1
+        assert app.is_running
+        await pilot.press("q")
+        assert script.stops == 2
+        script.status = 130
+        app.tick()
+        await pilot.pause()
+        assert not app.is_running
+
+    with_app(script, task)
+
+
+def test_a_hang_is_opened_at_the_first_warp_group_that_waits(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+
+    async def task(app: LiveApp, pilot: Pilot[None]) -> None:
+        tabs = app.query_one(TabbedContent)
+        if not tabs.query("#tab-hang"):
+            await tabs.add_pane(TabPane("Hang", id="tab-hang"))
+        script.record(pipeline(2), hung())
+        script.status = 1
+        await seen(app, pilot)
+        await pilot.pause()
+        state = app.state
+        assert (state.seen.number, tabs.active) == (1, "tab-hang")
+        assert state.event is not None
+        event, launch = state.event, state.launch
+        track = launch.tracks[int(launch.events["track"][event])]
+        assert track.name == "mma"
+        begins = launch.events["begin"][launch.events["track"] == launch.events["track"][event]]
+        assert launch.events["begin"][event] == begins.max()
+        row = state.current()
+        assert row is not None
+        assert row.label == "mma"
+
+    with_app(script, task)
+
+
+# ---- the script's side
+
+
+def test_without_i_nothing_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def progress(kernel: str, done: int, total: int) -> None:
+        raise AssertionError
+
+    watch = Watch(None)
+    before = threading.active_count()
+    assert watch.told(progress) is progress
+    watch.start(lambda: pytest.fail("asked"))
+    assert threading.active_count() == before
+    watch.close(Trace())
+
+
+def test_traces_are_written_while_there_is_more_to_see(tmp_path: Path) -> None:
+    sizes = iter([2, 3])
+    asked = threading.Event()
+
+    def so_far() -> Trace:
+        size = next(sizes, None)
+        if size is None:
+            asked.set()
+            size = 3
+        return Trace([grown(size)])
+
+    watch = Watch(tmp_path)
+    watch.told(lambda kernel, done, total: None)("pipeline", 3, 64)
+    watch.start(so_far)
+    assert asked.wait(30)
+    assert len(load_trace(tmp_path / "live.tlxtrace").launches[0].events) == 27
+    assert ForkedRun(0, tmp_path).doing() == "pipeline, 3 of 64"
+    watch.close(Trace([pipeline(4)]))
+    assert len(load_trace(tmp_path / "live.tlxtrace").launches[0].events) == 36
+    assert ForkedRun(0, tmp_path).doing() == ""
+
+
+def test_a_fault_while_watching_is_none_of_the_run(tmp_path: Path) -> None:
+    asked = threading.Event()
+
+    def so_far() -> Trace:
+        asked.set()
+        raise IndexError
+
+    watch = Watch(tmp_path)
+    watch.start(so_far)
+    assert asked.wait(30)
+    watch.close(Trace([pipeline(2)]))
+    assert load_trace(tmp_path / "live.tlxtrace").launches[0].complete
+
+
+def test_without_a_terminal_it_says_so_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "script.py").write_text("raise SystemExit(77)\n")
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["run", "-i", "--device", "sim:h200", "script.py"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("tlxviz: error: -i shows a timeline in the terminal, and stdout")
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
+
+
+# ---- the program in a terminal
+
+
+class Terminal:
+    """`tlxviz` on a terminal of its own."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.master, slave = pty.openpty()
+        self.process = subprocess.Popen(
+            [sys.executable, str(ROOT / "cli.py"), *arguments],
+            cwd=folder,
+            env=os.environ | {"TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30"},
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            start_new_session=True,
+        )
+        os.close(slave)
+        self.text = b""
+
+    def until(self, wanted: str, seconds: float = 120) -> None:
+        """Reads until something has come that matches."""
+        end = time.monotonic() + seconds
+        while not re.search(wanted.encode(), self.text):
+            assert time.monotonic() < end, f"no {wanted!r} in {self.text[-3000:].decode(errors='replace')}"
+            self._read(0.2)
+
+    def _read(self, seconds: float) -> bool:
+        if not select.select([self.master], [], [], seconds)[0]:
+            return True
+        try:
+            data = os.read(self.master, 1 << 16)
+        except OSError:
+            return False
+        self.text += data
+        return bool(data)
+
+    def press(self, keys: bytes) -> None:
+        os.write(self.master, keys)
+
+    def end(self) -> tuple[int, str]:
+        """Its exit status, and what it left on the screen."""
+        while self.process.poll() is None and self._read(0.2):
+            pass
+        while self._read(0) and select.select([self.master], [], [], 0)[0]:
+            pass
+        status = self.process.wait(60)
+        os.close(self.master)
+        _, _, left = self.text.rpartition(b"\x1b[?1049l")
+        return status, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", left.decode(errors="replace")).replace("\r\n", "\n")
+
+    def close(self) -> None:
+        with suppress(OSError):
+            os.killpg(self.process.pid, 9)
+
+
+def test_a_deadlock_is_watched_and_kept(tmp_path: Path) -> None:
+    pytest.importorskip("triton.language.extra.tlx")
+    terminal = Terminal(tmp_path, "run", "-i", "--device", "sim:h200", str(SCRIPTS / "hangs.py"))
+    try:
+        terminal.until("has ended with exit status 1")
+        terminal.press(b"q")
+        status, left = terminal.end()
+    finally:
+        terminal.close()
+
+    assert status == 1
+    assert "HANG at cycle" in left
+    assert "tlxviz: error: kernel forgetful hangs" in left
+    assert "never printed" not in left
+    [launch] = load_trace(tmp_path / "hangs.tlxtrace").launches
+    assert launch.hang is not None
+
+
+def test_q_ends_a_long_script_as_ctrl_c_does(tmp_path: Path) -> None:
+    pytest.importorskip("triton")
+    arguments = ("--launch", "1", "--json", str(SCRIPTS / "long.py"))
+    terminal = Terminal(tmp_path, "run", "-i", "--device", "sim:h200", *arguments)
+    try:
+        terminal.until(r"[1-9]\d* of 3000000")
+        terminal.press(b"q")
+        status, left = terminal.end()
+    finally:
+        terminal.close()
+
+    assert status == 130
+    lines = left.splitlines()
+    assert "launching" in lines
+    [summary] = [json.loads(line) for line in lines if line.startswith("{")]
+    assert summary["launches"][0]["kernel"] == "count"
+    [launch] = load_trace(tmp_path / "long.tlxtrace").launches
+    assert not launch.complete

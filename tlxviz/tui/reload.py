@@ -1,0 +1,94 @@
+"""A newer trace of the same program in the place of the one that is looked at."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tlxviz.analysis.hang import hang_of
+from tlxviz.trace.build import empty_events
+from tlxviz.trace.model import LaunchTrace, Trace, TrackKind
+from tlxviz.tui.state import Seen, State
+from tlxviz.tui.window import Window
+
+_FOLLOWED = 1 << 14
+"""SM cycles on screen while the newest time is followed."""
+
+
+def nothing_yet(title: str) -> Trace:
+    """What is shown before the first launch."""
+    launch = LaunchTrace(title, (0, 0, 0), {}, {}, 0.0, 0, 0, [], [], [], [], [], empty_events(), {}, complete=False)
+    return Trace([launch])
+
+
+def replace_trace(state: State, trace: Trace, *, newest: bool) -> None:
+    """Shows a newer trace: its newest time, or what is on screen already.
+
+    Args:
+        state: Changed in place; its `changed` is the caller's to call.
+        trace: At least one launch; those of the old one, gone on, and perhaps more.
+        newest: Whether the newest time is followed.
+    """
+    before, row = state.launch, state.current()
+    event = state.event
+    number = len(trace.launches) - 1 if newest else min(state.seen.number, len(trace.launches) - 1)
+    state.trace, state.seen = trace, Seen(trace.launches[number], number)
+    state.event = _same_event(before, state.launch, event) if event is not None else None
+    known = state.seen.lanes.ctas
+    if newest:
+        state.open_cta(_latest_cta(state.launch))
+        whole = state.cta_window()
+        state.window = Window(max(whole.begin, whole.end - _FOLLOWED), whole.end)
+        state.cursor = state.window.begin
+    elif state.cta not in known:
+        state.cta = known[0] if known else 0
+    if row is not None:
+        keys = [lane.key for lane in state.visible()]
+        _, slash, rest = row.key.partition("/")
+        same = f"cta {state.cta}{slash}{rest}" if newest else row.key
+        state.lane = keys.index(same) if same in keys else min(state.lane, max(0, len(keys) - 1))
+
+
+def _latest_cta(launch: LaunchTrace) -> int:
+    return max(launch.tracks, key=lambda track: (track.end, -track.cta)).cta if launch.tracks else 0
+
+
+def _same_event(before: LaunchTrace, after: LaunchTrace, event: int) -> int | None:
+    """Its row in the newer trace; None where it is not there."""
+    if before.kernel != after.kernel:
+        return None
+    old = before.tracks[int(before.events["track"][event])]
+    tracks = [
+        number
+        for number, each in enumerate(after.tracks)
+        if (each.kind, each.name, each.cta) == (old.kind, old.name, old.cta)
+    ]
+    same = np.isin(after.events["track"], tracks)
+    for name in ("site", "begin"):
+        same &= after.events[name] == before.events[name][event]
+    found = np.flatnonzero(same)
+    return int(found[0]) if len(found) else None
+
+
+def hanging(trace: Trace) -> int | None:
+    """The number of the first launch that hangs; None where all end."""
+    return next((number for number, each in enumerate(trace.launches) if each.hang is not None), None)
+
+
+def go_to_hang(state: State, number: int) -> None:
+    """Opens a launch that hangs at the wait of the first warp group that waits forever."""
+    if state.seen.number != number:
+        state.open_launch(number)
+    launch = state.launch
+    hang = hang_of(launch)
+    for waiter in hang.waiters if hang is not None else ():
+        cta = waiter.cta if waiter.cta is not None else (hang.cta if hang is not None else None)
+        tracks = [
+            row
+            for row, track in enumerate(launch.tracks)
+            if track.kind is TrackKind.WARP_GROUP and track.name == waiter.agent and cta in (None, track.cta)
+        ]
+        rows = np.flatnonzero(np.isin(launch.events["track"], tracks))
+        if waiter.operation == "join" or not len(rows):
+            continue
+        state.go_to(int(rows[np.lexsort((launch.events["end"][rows], launch.events["begin"][rows]))[-1]]))
+        return
