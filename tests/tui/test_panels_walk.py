@@ -7,6 +7,7 @@ from analysis.synthetic_traces import Scene, hung, launch, pipeline
 from panel_pilot import Walk, walk
 
 from tlxviz.trace import LaunchTrace, SiteRow, Trace, Track, TrackKind
+from tlxviz.tui.looks import APPEARANCES, Look
 from tlxviz.tui.panels.lists import Listing
 from tlxviz.tui.window import Window
 
@@ -157,7 +158,10 @@ def test_iterations_are_overlaid_and_the_odd_one_is_marked() -> None:
             ["6", "?"],
         ]
         # 100 columns for 160 cycles: 40 cycles of waiting, then 60 of work
-        assert shown[1][20:].rstrip() == "·" * 25 + "█" * 38 or shown[1][20:].rstrip() == "·" * 25 + "█" * 37
+        waits, works = (APPEARANCES[look].glyph for look in (Look.WAIT, Look.BUSY))
+        drawn = shown[1][20:].rstrip()
+        assert drawn == waits * 25 + works * len(drawn[25:])
+        assert 61 <= len(drawn) <= 64
         await user.press("down", "down", "down", "down", "enter")
         assert user.app.state.event == scene.row(rows[4])
 

@@ -216,7 +216,7 @@ class SourcePanel(Panel):
         self.toggle_class("ttgir")
         self._followed = ()
         self.follow()
-        self.take_focus()
+        self.call_after_refresh(self.take_focus)  # when what the class hides is hidden
 
 
 def _row(line: int, code: Text, shares: LineShares | None, roomy: bool, current: bool, lit: bool) -> Text:
