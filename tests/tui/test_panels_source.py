@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from analysis.synthetic_traces import launch, pipeline
 from panel_pilot import Walk, walk
 
@@ -72,7 +73,8 @@ def test_a_click_on_a_line_goes_to_its_next_event() -> None:
     walk(made, steps)
 
 
-def test_the_operation_of_an_event_is_marked_in_the_ttgir() -> None:
+@pytest.mark.parametrize("size", [(80, 24), (160, 40), (220, 60)])
+def test_the_operation_of_an_event_is_marked_in_the_ttgir(size: tuple[int, int]) -> None:
     made = _of_ttgir()
     program = load_program(TTGIR)
     last = len(program.sites) - 1
@@ -94,4 +96,4 @@ def test_the_operation_of_an_event_is_marked_in_the_ttgir() -> None:
         await user.press("t")
         assert not ttgir.display
 
-    walk(made, steps)
+    walk(made, steps, size)

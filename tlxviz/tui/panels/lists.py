@@ -141,6 +141,9 @@ class Listing(ScrollView, can_focus=True):
             self.scroll_to(y=max(0, self.cursor - height // 2), animate=False, force=True, immediate=True)
         self.refresh()
 
+    def on_resize(self) -> None:
+        self.put(self.cursor)  # also the first time that there is room at all
+
     def render_line(self, y: int) -> Strip:
         number, width = y + self.scroll_offset.y, self.size.width
         if not 0 <= number < self._count:

@@ -79,10 +79,6 @@ class SourcePanel(Panel):
     SourcePanel { layout: vertical; height: 1fr; }
     SourcePanel #source-head { height: 1; color: $text-muted; }
     SourcePanel #source-body { height: 1fr; }
-    SourcePanel #source-ttgir { display: none; }
-    SourcePanel.ttgir #source-ttgir { display: block; }
-    SourcePanel.ttgir #source-lines { display: none; }
-    SourcePanel.ttgir.beside #source-lines { display: block; }
     """
 
     def __init__(self, state: State) -> None:
@@ -91,6 +87,8 @@ class SourcePanel(Panel):
         self._highlit: tuple[object, ...] = ()
         self._source: list[Text] = []
         self._ttgir: list[str] = []
+        self._in_ttgir = False
+        """Whether TTGIR is shown."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="source-head", markup=False)
@@ -100,7 +98,7 @@ class SourcePanel(Panel):
 
     def show_state(self) -> None:
         state, launch = self.state, self.state.launch
-        self.set_class(self.size.width >= _BESIDE, "beside")
+        beside = self.size.width >= _BESIDE
         self._highlight()
         made = self.known("line shares", line_shares)
         shares = made if isinstance(made, dict) else {}
@@ -117,7 +115,8 @@ class SourcePanel(Panel):
         lines.show(len(self._source), source_row)
         head = self._head(isinstance(made, dict) or made, current)
         mark = -1
-        if self.has_class("ttgir"):
+        lines.display, ttgir.display = beside or not self._in_ttgir, self._in_ttgir
+        if self._in_ttgir:
             places = self.known("lines of sites", _lines_of_sites)
             known = places if isinstance(places, dict) else {}
             mark = known.get(self._site(), 0) - 1
@@ -136,7 +135,7 @@ class SourcePanel(Panel):
                 head = f"TTGIR {WORKING}"
             elif not known:
                 head = "TTGIR, which this version cannot read: it marks no operations"
-            elif not self.has_class("beside"):
+            elif not beside:
                 head = "t: source   TTGIR"
         self.query_one("#source-head", Static).update(head)
         followed = (launch, state.event, current, mark)
@@ -213,10 +212,10 @@ class SourcePanel(Panel):
             self.jump(event)
 
     def action_ttgir(self) -> None:
-        self.toggle_class("ttgir")
+        self._in_ttgir = not self._in_ttgir
         self._followed = ()
         self.follow()
-        self.call_after_refresh(self.take_focus)  # when what the class hides is hidden
+        self.query_one("#source-ttgir" if self._in_ttgir else "#source-lines", Listing).focus()
 
 
 def _row(line: int, code: Text, shares: LineShares | None, roomy: bool, current: bool, lit: bool) -> Text:
