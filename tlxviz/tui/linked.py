@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -103,12 +103,12 @@ class Link:
 
     def _arrange(self) -> tuple[list[Lane], list[Lane]]:
         own = [{self._name(number, lane): lane for lane in side.own()} for number, side in enumerate(self.sides)]
-        names = list(own[A])
-        before: str | None = None
-        for name in own[B]:
-            if name not in own[A]:
-                names.insert(0 if before is None else names.index(before) + 1, name)
-            before = name
+        # the open CTAs' rows first, since the other CTAs of one have no counterparts in the other
+        names = [
+            name
+            for opened in (True, False)
+            for name in _merged(*([name for name in each if name.startswith("cta ") != opened] for each in own))
+        ]
         rows: tuple[list[Lane], list[Lane]] = ([], [])
         for name in names:
             for number, side in enumerate(self.sides):
@@ -295,6 +295,17 @@ class Link:
 def _side(trace: Trace, number: int) -> SideState:
     made = State.of(trace, number)
     return SideState(made.trace, made.seen, made.window, made.cta, cursor=made.cursor)
+
+
+def _merged(a: Sequence[str], b: Sequence[str]) -> list[str]:
+    """All of both: those of `a` in their order, and each that only `b` has behind its predecessor there."""
+    names = list(a)
+    place = 0
+    for name in b:
+        if name not in names:
+            names.insert(place, name)
+        place = names.index(name) + 1
+    return names
 
 
 def _missing(cta: int, name: str, like: Lane) -> Lane:
