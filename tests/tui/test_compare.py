@@ -287,3 +287,16 @@ def test_waiting_is_of_the_time_on_screen() -> None:
     a.changed()
 
     assert made.waiting(A) == made.waiting(B) == 0.4
+
+
+def test_a_role_that_the_other_lacks_is_held_against_its_main_loop() -> None:
+    made = link(pipeline(), plain())
+    a = made.sides[A]
+    a.lane = labels(made, A).index("load")
+    a.window = type(a.window)(0, 4 * PERIOD)
+    a.changed()
+
+    assert (made.waiting(A), made.waiting(B)) == (0.4, 0.4)
+    a.lane = 0
+    a.changed()
+    assert (made.waiting(A), made.waiting(B)) == (None, None)

@@ -180,10 +180,8 @@ class Link:
     def track(self, side: int) -> int | None:
         """The warp group whose iterations are meant: that of the row, or that of the main loop; None where there is
         none."""
-        state = self.sides[side]
-        tracks = state.launch.tracks
-        lane = state.current()
-        if lane is not None and lane.track >= 0 and tracks[lane.track].kind is TrackKind.WARP_GROUP:
+        lane = self.sides[side].current()
+        if lane is not None and self._is_group(side):
             return lane.track
         if lane is not None:
             other = self.sides[1 - side].current()
@@ -192,6 +190,12 @@ class Link:
                 if matched is not None:
                     return matched
         return self._main(side)
+
+    def _is_group(self, side: int) -> bool:
+        """Whether the row is a warp group's."""
+        lane = self.sides[side].current()
+        tracks = self.sides[side].launch.tracks
+        return lane is not None and lane.track >= 0 and tracks[lane.track].kind is TrackKind.WARP_GROUP
 
     def _counterpart(self, side: int, name: str) -> int | None:
         names = self.names if side == A else {one: other for other, one in self.names.items()}
@@ -279,11 +283,13 @@ class Link:
     # ---- figures
 
     def waiting(self, side: int) -> float | None:
-        """Share of the time on screen that the row's warp group waits; None where the row is no warp group's."""
-        state = self.sides[side]
-        lane = state.current()
-        tracks = state.launch.tracks
-        if lane is None or lane.track < 0 or tracks[lane.track].kind is not TrackKind.WARP_GROUP:
+        """Share of the time on screen that a warp group waits: that of the row, and where the row is the other launch's
+        alone, that of the main loop. None where the row is no warp group's."""
+        if not any(self._is_group(each) for each in (A, B)):
+            return None
+        state, track = self.sides[side], self.track(side)
+        lane = next((each for each in state.own() if each.track == track), None)
+        if lane is None:
             return None
         begin, end = max(state.window.begin, lane.slices.life[0]), min(state.window.end, lane.slices.life[1])
         if end <= begin:
