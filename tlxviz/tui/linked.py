@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from tlxviz.analysis.groups import warp_groups
 from tlxviz.analysis.iterations import Iterations, loop_iterations
 from tlxviz.analysis.steady import SteadyState, steady_states
 from tlxviz.trace.model import Trace, TrackKind
-from tlxviz.tui.lanes import Lane, Slices
+from tlxviz.tui.lanes import Lane
 from tlxviz.tui.looks import Look
+from tlxviz.tui.slices import no_slices
 from tlxviz.tui.state import State
 from tlxviz.tui.window import Window
 
@@ -125,20 +126,31 @@ class Link:
         return ("" if lane.cta == self.sides[side].cta else head) + slash + track + more_slash + more
 
     def fold(self) -> None:
-        """Folds or unfolds the row under the cursor, or else the one that it is in, in both."""
-        rows = [each.visible() for each in self.sides]
-        one, other = self.sides[self.lead], self.sides[1 - self.lead]
-        lane = one.current()
+        """Folds or unfolds the row under the cursor, or else the one that it is in, in both. A CTA that is unfolded is
+        the one that is compared from then on."""
+        side = self.lead
+        lane = self.sides[side].current()
+        if lane is not None and lane.key.startswith(_MISSING):  # it is the other's row
+            side = 1 - side
+            lane = self.sides[side].current()
         if lane is None:
             return
-        parents = {each.parent for each in rows[self.lead]}
-        key = lane.key if lane.key in parents | one.folded else lane.parent
-        at = next((number for number, each in enumerate(rows[self.lead]) if each.key == key), None)
+        state, other = self.sides[side], self.sides[1 - side]
+        key = lane.key if lane.folds else lane.parent
+        at = next((number for number, each in enumerate(state.visible()) if each.key == key), None)
         if at is None:
             return
-        for state, side in ((one, self.lead), (other, 1 - self.lead)):
-            state.folded ^= {rows[side][at].key}
-        one.lane = min(at, len(one.visible()) - 1)
+        folds = key not in state.folded
+        if not folds and lane.cta != state.cta:
+            state.open_cta(lane.cta)
+            self.lead = side
+            self.align_steady()
+            self.whole()
+            return
+        for each, row in ((state, key), (other, other.visible()[at].key)):
+            each.folded = each.folded | {row} if folds else each.folded - {row}
+        for each in self.sides:
+            each.lane = min(at, len(each.visible()) - 1)
         self.follow(self.lead)
 
     # ---- one window over both
@@ -316,10 +328,10 @@ def _merged(a: Sequence[str], b: Sequence[str]) -> list[str]:
 
 def _missing(cta: int, name: str, like: Lane) -> Lane:
     """A row for what only the other launch has."""
-    nothing = np.empty(0, np.int64)
-    made = replace(like, key=f"missing{name}", label=f"no {like.label or 'more'}", cta=cta, parent="", track=-1)
-    made.slices = Slices(nothing, nothing, np.empty(0, np.int8), nothing)
-    return made
+    return Lane(f"{_MISSING}{name}", f"no {like.label or 'more'}", like.depth, cta, no_slices)
+
+
+_MISSING = "missing "
 
 
 def _iteration_at(loop: Iterations, cycle: int) -> Iteration:
