@@ -12,7 +12,7 @@ from analysis.synthetic_traces import PERIOD, hung, launch, pipeline
 from textual.pilot import Pilot
 from textual.widgets import OptionList
 
-from tlxviz.trace import AgentRow, LaunchTrace, SiteRow, Trace, Track, TrackKind, empty_events
+from tlxviz.trace import AgentRow, Events, LaunchTrace, SiteRow, Trace, Track, TrackKind, empty_events
 from tlxviz.tui.compare import Causes, CompareApp, compare_app
 from tlxviz.tui.linked import A, B, Link
 
@@ -139,6 +139,28 @@ def test_a_row_is_folded_in_both() -> None:
     made.fold()
     assert "load" in labels(made, A)
     assert labels(made, A)[1:] == labels(made, B)[1:]
+
+
+def test_another_cta_that_is_unfolded_is_compared_from_then_on() -> None:
+    other = pipeline()
+    count, by = len(other.tracks), 2000
+    tracks = [*other.tracks, *(replace(each, cta=132, begin=by, end=by + each.end) for each in other.tracks)]
+    again = {name: other.events[name] for name in other.events.columns}
+    again |= {"track": again["track"] + count, "begin": again["begin"] + by, "end": again["end"] + by}
+    events = Events.concat([other.events, Events(again)]).in_order()
+    made = link(pipeline(), replace(other, tracks=tracks, events=events))
+    assert labels(made, B)[-1] == "CTA 132"
+    assert labels(made, A)[-1] == "no CTA 132"
+    assert made.alignment.cycles == (0, 0)
+
+    made.lead = A
+    made.sides[A].lane = len(labels(made, A)) - 1
+    made.follow(A)
+    made.fold()
+    assert made.sides[B].cta == 132
+    assert labels(made, B)[labels(made, A).index("mma")] == "mma"
+    assert made.sides[B].visible()[labels(made, A).index("mma")].cta == 132
+    assert made.alignment.cycles == (0, by)
 
 
 # ---- aligned
@@ -287,3 +309,16 @@ def test_waiting_is_of_the_time_on_screen() -> None:
     a.changed()
 
     assert made.waiting(A) == made.waiting(B) == 0.4
+
+
+def test_a_role_that_the_other_lacks_is_held_against_its_main_loop() -> None:
+    made = link(pipeline(), plain())
+    a = made.sides[A]
+    a.lane = labels(made, A).index("load")
+    a.window = type(a.window)(0, 4 * PERIOD)
+    a.changed()
+
+    assert (made.waiting(A), made.waiting(B)) == (0.4, 0.4)
+    a.lane = 0
+    a.changed()
+    assert (made.waiting(A), made.waiting(B)) == (None, None)

@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -305,6 +306,20 @@ def test_a_fault_while_watching_is_none_of_the_run(tmp_path: Path) -> None:
     assert asked.wait(30)
     watch.close(Trace([pipeline(2)]))
     assert load_trace(tmp_path / "live.tlxtrace").launches[0].complete
+
+
+def test_a_script_is_told_to_end_harder_only_when_it_had_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, sent = [100.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(os, "waitpid", lambda pid, options: (0, 0))
+    monkeypatch.setattr(os, "killpg", lambda group, number: sent.append((group, number)))
+    run = ForkedRun(4321, tmp_path)
+    for passed in (0.0, 0.5, 1.0, 3.0, 1.0, 3.0, 3.0):
+        now[0] += passed
+        run.stop()
+
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL, signal.SIGKILL]
+    assert sent == [(4321, number) for number in numbers]
 
 
 def test_without_a_terminal_it_says_so_before_anything_runs(

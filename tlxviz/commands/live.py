@@ -29,6 +29,8 @@ _BETWEEN = 0.5
 _REST = 4
 """Times as long as writing a trace took, nothing is written: a fifth of the time at most goes to it."""
 _TRACE, _DOING, _OUT, _ERR = "live.tlxtrace", "doing.json", "stdout", "stderr"
+_AGAIN = 3.0
+"""Seconds that it has to keep what was recorded before it is told harder: a key that is pressed twice is no threat."""
 _PATIENCE = 10.0
 """Seconds that a script has to end when the timeline is gone, each time that it is told to."""
 
@@ -70,10 +72,11 @@ class Watch:
         if self._folder is None or self._thread is None or os.getpid() != self._process:
             return
         self._done.set()
-        self._thread.join()
-        self._told = []
-        self._write_doing(self._folder)
-        _save(self._folder, trace)
+        with suppress(KeyboardInterrupt):  # one more: the trace proper is still to be written
+            self._thread.join()
+            self._told = []
+            self._write_doing(self._folder)
+            _save(self._folder, trace)
 
     def _write_often(self, folder: Path, so_far: Callable[[], Trace]) -> None:
         wait = _BETWEEN
@@ -116,6 +119,7 @@ class ForkedRun:
         self.trace = folder / _TRACE
         self._pid, self._folder = pid, folder
         self._status: int | None = None
+        self._told_at = float("-inf")
         self._signals = iter((signal.SIGINT, signal.SIGTERM))
         self._read = {name: (0, codecs.getincrementaldecoder("utf-8")("replace")) for name in (_OUT, _ERR)}
 
@@ -128,7 +132,9 @@ class ForkedRun:
         return self._status
 
     def stop(self) -> None:
-        if self.poll() is None:
+        now = time.monotonic()
+        if self.poll() is None and now - self._told_at >= _AGAIN:
+            self._told_at = now
             with suppress(ProcessLookupError):
                 os.killpg(self._pid, next(self._signals, signal.SIGKILL))
 

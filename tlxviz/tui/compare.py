@@ -141,7 +141,7 @@ class CompareApp(App[None]):
     Causes { height: 8; }
     .low Causes { height: 4; }
     .wide #body { layout: horizontal; }
-    .wide Causes { height: 1fr; width: 38%; }
+    .wide Causes { height: 1fr; width: 38%; padding-left: 1; }
     .hidden { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from tlxviz.analysis.groups import warp_groups
 from tlxviz.analysis.iterations import Iterations, loop_iterations
 from tlxviz.analysis.steady import SteadyState, steady_states
 from tlxviz.trace.model import Trace, TrackKind
-from tlxviz.tui.lanes import Lane, Slices
+from tlxviz.tui.lanes import Lane
 from tlxviz.tui.looks import Look
+from tlxviz.tui.slices import no_slices
 from tlxviz.tui.state import State
 from tlxviz.tui.window import Window
 
@@ -103,12 +104,12 @@ class Link:
 
     def _arrange(self) -> tuple[list[Lane], list[Lane]]:
         own = [{self._name(number, lane): lane for lane in side.own()} for number, side in enumerate(self.sides)]
-        names = list(own[A])
-        before: str | None = None
-        for name in own[B]:
-            if name not in own[A]:
-                names.insert(0 if before is None else names.index(before) + 1, name)
-            before = name
+        # the open CTAs' rows first, since the other CTAs of one have no counterparts in the other
+        names = [
+            name
+            for opened in (True, False)
+            for name in _merged(*([name for name in each if name.startswith("cta ") != opened] for each in own))
+        ]
         rows: tuple[list[Lane], list[Lane]] = ([], [])
         for name in names:
             for number, side in enumerate(self.sides):
@@ -125,20 +126,31 @@ class Link:
         return ("" if lane.cta == self.sides[side].cta else head) + slash + track + more_slash + more
 
     def fold(self) -> None:
-        """Folds or unfolds the row under the cursor, or else the one that it is in, in both."""
-        rows = [each.visible() for each in self.sides]
-        one, other = self.sides[self.lead], self.sides[1 - self.lead]
-        lane = one.current()
+        """Folds or unfolds the row under the cursor, or else the one that it is in, in both. A CTA that is unfolded is
+        the one that is compared from then on."""
+        side = self.lead
+        lane = self.sides[side].current()
+        if lane is not None and lane.key.startswith(_MISSING):  # it is the other's row
+            side = 1 - side
+            lane = self.sides[side].current()
         if lane is None:
             return
-        parents = {each.parent for each in rows[self.lead]}
-        key = lane.key if lane.key in parents | one.folded else lane.parent
-        at = next((number for number, each in enumerate(rows[self.lead]) if each.key == key), None)
+        state, other = self.sides[side], self.sides[1 - side]
+        key = lane.key if lane.folds else lane.parent
+        at = next((number for number, each in enumerate(state.visible()) if each.key == key), None)
         if at is None:
             return
-        for state, side in ((one, self.lead), (other, 1 - self.lead)):
-            state.folded ^= {rows[side][at].key}
-        one.lane = min(at, len(one.visible()) - 1)
+        folds = key not in state.folded
+        if not folds and lane.cta != state.cta:
+            state.open_cta(lane.cta)
+            self.lead = side
+            self.align_steady()
+            self.whole()
+            return
+        for each, row in ((state, key), (other, other.visible()[at].key)):
+            each.folded = each.folded | {row} if folds else each.folded - {row}
+        for each in self.sides:
+            each.lane = min(at, len(each.visible()) - 1)
         self.follow(self.lead)
 
     # ---- one window over both
@@ -180,10 +192,8 @@ class Link:
     def track(self, side: int) -> int | None:
         """The warp group whose iterations are meant: that of the row, or that of the main loop; None where there is
         none."""
-        state = self.sides[side]
-        tracks = state.launch.tracks
-        lane = state.current()
-        if lane is not None and lane.track >= 0 and tracks[lane.track].kind is TrackKind.WARP_GROUP:
+        lane = self.sides[side].current()
+        if lane is not None and self._is_group(side):
             return lane.track
         if lane is not None:
             other = self.sides[1 - side].current()
@@ -192,6 +202,12 @@ class Link:
                 if matched is not None:
                     return matched
         return self._main(side)
+
+    def _is_group(self, side: int) -> bool:
+        """Whether the row is a warp group's."""
+        lane = self.sides[side].current()
+        tracks = self.sides[side].launch.tracks
+        return lane is not None and lane.track >= 0 and tracks[lane.track].kind is TrackKind.WARP_GROUP
 
     def _counterpart(self, side: int, name: str) -> int | None:
         names = self.names if side == A else {one: other for other, one in self.names.items()}
@@ -279,11 +295,13 @@ class Link:
     # ---- figures
 
     def waiting(self, side: int) -> float | None:
-        """Share of the time on screen that the row's warp group waits; None where the row is no warp group's."""
-        state = self.sides[side]
-        lane = state.current()
-        tracks = state.launch.tracks
-        if lane is None or lane.track < 0 or tracks[lane.track].kind is not TrackKind.WARP_GROUP:
+        """Share of the time on screen that a warp group waits: that of the row, and where the row is the other launch's
+        alone, that of the main loop. None where the row is no warp group's."""
+        if not any(self._is_group(each) for each in (A, B)):
+            return None
+        state, track = self.sides[side], self.track(side)
+        lane = next((each for each in state.own() if each.track == track), None)
+        if lane is None:
             return None
         begin, end = max(state.window.begin, lane.slices.life[0]), min(state.window.end, lane.slices.life[1])
         if end <= begin:
@@ -297,12 +315,23 @@ def _side(trace: Trace, number: int) -> SideState:
     return SideState(made.trace, made.seen, made.window, made.cta, cursor=made.cursor)
 
 
+def _merged(a: Sequence[str], b: Sequence[str]) -> list[str]:
+    """All of both: those of `a` in their order, and each that only `b` has behind its predecessor there."""
+    names = list(a)
+    place = 0
+    for name in b:
+        if name not in names:
+            names.insert(place, name)
+        place = names.index(name) + 1
+    return names
+
+
 def _missing(cta: int, name: str, like: Lane) -> Lane:
     """A row for what only the other launch has."""
-    nothing = np.empty(0, np.int64)
-    made = replace(like, key=f"missing{name}", label=f"no {like.label or 'more'}", cta=cta, parent="", track=-1)
-    made.slices = Slices(nothing, nothing, np.empty(0, np.int8), nothing)
-    return made
+    return Lane(f"{_MISSING}{name}", f"no {like.label or 'more'}", like.depth, cta, no_slices)
+
+
+_MISSING = "missing "
 
 
 def _iteration_at(loop: Iterations, cycle: int) -> Iteration:
