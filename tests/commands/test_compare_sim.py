@@ -41,7 +41,7 @@ def test_the_simulated_launch_is_kept_and_compared(folder: Path, capsys: pytest.
     assert status == 0
     captured = capsys.readouterr()
     assert captured.err == (
-        "trace: script.tlxtrace\nnext:  tlxviz report script.tlxtrace\n"
+        "trace: script.tlxtrace\nnext:  tlxviz report script.tlxtrace\n       tlxviz view script.tlxtrace\n"
         "trace: script.sim.tlxtrace\nnext:  tlxviz diff script.tlxtrace script.sim.tlxtrace\n"
     )
     assert "A  script.tlxtrace: pipeline on NVIDIA H200 SXM, measured\n" in captured.out

@@ -41,7 +41,10 @@ def test_a_trace_and_a_summary(folder: Path, capsys: pytest.CaptureFixture[str])
     assert run(FakeBackend([pipeline()]), "script.py") == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("the script\npipeline on NVIDIA H200 SXM, simulated\n")
-    assert captured.err == "trace: script.tlxtrace\nnext:  tlxviz report script.tlxtrace\n"
+    assert (
+        captured.err
+        == "trace: script.tlxtrace\nnext:  tlxviz report script.tlxtrace\n       tlxviz view script.tlxtrace\n"
+    )
     assert [launch.kernel for launch in load_trace(folder / "script.tlxtrace").launches] == ["pipeline"]
 
 
@@ -123,7 +126,7 @@ def test_the_current_folder_is_gone(folder: Path, capsys: pytest.CaptureFixture[
 def test_a_name_that_begins_with_a_dash(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "-x.py").write_text("launch()\n")
     assert run(FakeBackend([pipeline()]), "./-x.py") == 0
-    assert capsys.readouterr().err.endswith("next:  tlxviz report ./-x.tlxtrace\n")
+    assert capsys.readouterr().err.endswith("next:  tlxviz report ./-x.tlxtrace\n       tlxviz view ./-x.tlxtrace\n")
 
 
 def test_launches_that_are_not_recorded_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

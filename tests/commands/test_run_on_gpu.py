@@ -63,7 +63,10 @@ def test_a_gpu_is_what_is_recorded_on_where_there_is_one(device: str, capsys: py
     assert run(gpu, "--device", device, "script.py") == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("the script\npipeline on NVIDIA H200 SXM, measured\n")
-    assert captured.err == "trace: script.tlxtrace\nnext:  tlxviz report script.tlxtrace\n"
+    assert (
+        captured.err
+        == "trace: script.tlxtrace\nnext:  tlxviz report script.tlxtrace\n       tlxviz view script.tlxtrace\n"
+    )
     assert gpu.options == ProbeOptions()
     assert (gpu.chosen["launches"], gpu.chosen["ctas"], gpu.chosen["first_config"]) == ((0,), None, False)
     assert gpu.recorder.device.name == "h100"

@@ -124,7 +124,7 @@ def test_packages(versions: dict[str, str]):
     assert look("rich", machine()) == ("problem", "not installed", "pip install rich")
     assert look("textual", machine()) == ("ok", "8.2.8", "")
     del versions["textual"]
-    assert look("textual", machine()) == ("ok", "not installed, and not needed yet", "")
+    assert look("textual", machine()) == ("ok", "not installed, and needed by tlxviz view alone", "")
 
 
 def test_python_must_be_new_enough(monkeypatch: pytest.MonkeyPatch):

@@ -18,12 +18,14 @@ from tlxviz.commands.doctor import DoctorCommand
 from tlxviz.commands.output import SUFFIX
 from tlxviz.commands.report import ReportCommand
 from tlxviz.commands.run import RunCommand
+from tlxviz.commands.view import ViewCommand
 
 __all__ = ["main"]
 
 _COMMANDS: tuple[Command, ...] = (
     RunCommand(),
     ReportCommand(),
+    ViewCommand(),
     DiffCommand(),
     DoctorCommand(),
     CalibrateCommand(),
@@ -125,7 +127,7 @@ def _check_verb(words: Sequence[str], commands: Sequence[Command]) -> None:
     word = words[0]
     if word.startswith("-") or word in verbs:
         return
-    meant = {".py": "run", ".tlxtrace": "report"}
+    meant = {".py": "run", ".tlxtrace": "view"}
     for suffix, verb in meant.items():
         if word.endswith(suffix):
             raise UsageError(f"{word!r} is not a command. Did you mean 'tlxviz {verb} {word}'?")

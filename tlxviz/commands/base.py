@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from typing import NoReturn, Protocol
 
 from tlxviz._errors import UsageError
@@ -14,6 +15,11 @@ def named(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("the name is empty")
     return text
+
+
+def operand(name: str) -> str:
+    """A file's name as a shell takes it for one."""
+    return shlex.quote(f"./{name}" if name.startswith("-") else name)
 
 
 class Command(Protocol):

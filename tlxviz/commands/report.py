@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from tlxviz._errors import ExitCode, UsageError
 from tlxviz.commands import streams
-from tlxviz.commands.base import named
+from tlxviz.commands.base import named, operand
 from tlxviz.commands.interrupts import importing
 
 
@@ -48,6 +49,8 @@ class ReportCommand:
 
         sections = _sections(arguments.sections)
         streams.render(summary_reporter(launches, as_json=arguments.json, sections=sections))
+        if not arguments.json and sys.stdout.isatty():
+            streams.note(f"next:  tlxviz view {operand(path)}")
         hung = any(launch.hang is not None for launch in launches)
         return int(ExitCode.FINDINGS if hung else ExitCode.OK)
 

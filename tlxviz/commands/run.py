@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 from tlxviz._errors import ExitCode, TlxvizError, UsageError
 from tlxviz.commands import streams
 from tlxviz.commands.backend import Backend, Gpu, OwnGpu, SimulatorBackend
-from tlxviz.commands.base import named
+from tlxviz.commands.base import named, operand
 from tlxviz.commands.choices import parse_ctas, parse_launches, simulated_device
 from tlxviz.commands.interrupts import Terminated, importing, terminations
 from tlxviz.commands.live import Watch, check_terminal, watched
@@ -224,7 +223,7 @@ def _keep(run: _Run, output: Output, arguments: argparse.Namespace) -> None:
         lost = error
     else:
         if not arguments.quiet:
-            _say_saved(trace, name, f"tlxviz report {_operand(name)}")
+            _say_saved(trace, name, f"tlxviz report {operand(name)}", f"tlxviz view {operand(name)}")
 
     from tlxviz.commands.summaries import summary_reporter
 
@@ -249,7 +248,7 @@ def _compare(trace: Trace, beside: Beside, name: str, output: Output, arguments:
         lost = error
     else:
         if not arguments.quiet:
-            _say_saved(simulated, shown, f"tlxviz diff {_operand(name)} {_operand(shown)}")
+            _say_saved(simulated, shown, f"tlxviz diff {operand(name)} {operand(shown)}")
 
     from tlxviz.commands.differences import difference_reporter
 
@@ -259,11 +258,8 @@ def _compare(trace: Trace, beside: Beside, name: str, output: Output, arguments:
         raise lost
 
 
-def _say_saved(trace: Trace, name: str, following: str) -> None:
+def _say_saved(trace: Trace, name: str, *following: str) -> None:
     number = len(trace.launches)
     more = "" if number == 1 else f" ({number} launches)"
-    streams.note(f"trace: {name}{more}\nnext:  {following}")
-
-
-def _operand(name: str) -> str:
-    return shlex.quote(f"./{name}" if name.startswith("-") else name)
+    after = "\n       ".join(following)
+    streams.note(f"trace: {name}{more}\nnext:  {after}")

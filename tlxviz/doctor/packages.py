@@ -49,7 +49,7 @@ def _rich(machine: Machine) -> Outcome:
 
 @check("textual", "textual")
 def _textual(machine: Machine) -> Outcome:
-    return ok(version_of("textual") or "not installed, and not needed yet")
+    return ok(version_of("textual") or "not installed, and needed by tlxviz view alone")
 
 
 def _needed(distribution: str) -> Outcome:

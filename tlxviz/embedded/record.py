@@ -203,7 +203,8 @@ class _Output:
             path = numbered_path(path)
             os.environ.pop(VARIABLE, None)
         save_trace(trace, path, force=self.force)
-        _say(f"trace {path}; next: tlxviz report {shlex.quote(str(path))}")
+        name = shlex.quote(str(path))
+        _say(f"trace {path}; next: tlxviz report {name}, tlxviz view {name}")
         return path
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from tlxviz.analysis.account import Account
 from tlxviz.trace.model import LaunchTrace, Trace
 from tlxviz.tui.lanes import Lane, Lanes
+from tlxviz.tui.search import Hits
 from tlxviz.tui.window import Window
 
 
@@ -42,6 +43,22 @@ class Seen:
         return Window(begin, max(begin + 1, max(ends, default=0)))
 
 
+_REMEMBERED = 200
+"""Places to go back to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where somebody was."""
+
+    launch: int
+    cta: int
+    window: Window
+    cursor: int
+    lane: str
+    event: int | None
+
+
 @dataclass(eq=False)
 class State:
     """What is on screen. Whoever changes it calls `changed`; listeners then draw anew."""
@@ -67,10 +84,18 @@ class State:
     """Keys of lanes whose own lanes are hidden."""
     pinned: list[str] = field(default_factory=list[str])
     """Keys of lanes that stay on top."""
-    marks: list[int] = field(default_factory=list[int])
-    """SM cycles."""
+    marks_of: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    """SM cycles that are marked, for each launch."""
     lit: frozenset[int] = frozenset()
     """Sites whose events are lit."""
+    hits: Hits | None = None
+    """What the last search has found in this launch."""
+    theme: str = "dark"
+    """`dark`, `light`, or `mono` for no colour."""
+    said: str = ""
+    """The answer to the last key."""
+    places: list[Place] = field(default_factory=list[Place])
+    """Where to go back to, the latest last."""
     listeners: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
     _met: set[str] = field(default_factory=set[str])
     """Keys of lanes that have come up so far."""
@@ -92,6 +117,11 @@ class State:
     @property
     def launch(self) -> LaunchTrace:
         return self.seen.launch
+
+    @property
+    def marks(self) -> list[int]:
+        """The marks of the open launch: SM cycles."""
+        return self.marks_of.setdefault(self.seen.number, [])
 
     def cta_window(self) -> Window:
         """The time of the open CTA."""
@@ -149,14 +179,46 @@ class State:
 
     # ---- going somewhere
 
-    def open_launch(self, number: int) -> None:
+    def remember(self) -> None:
+        """What is on screen is a place to go back to."""
+        lane = self.current()
+        here = Place(
+            self.seen.number, self.cta, self.window, self.cursor, lane.key if lane is not None else "", self.event
+        )
+        if not self.places or self.places[-1] != here:
+            self.places = [*self.places[1 - _REMEMBERED :], here]
+
+    def back(self) -> bool:
+        """Goes to the last place that was remembered; False if there is none."""
+        if not self.places:
+            return False
+        place = self.places.pop()
+        if place.launch != self.seen.number:
+            self.open_launch(place.launch, remember=False)
+        self.cta, self.window, self.cursor, self.event = place.cta, place.window, place.cursor, place.event
+        self.put_on(place.lane)
+        return True
+
+    def put_on(self, key: str) -> bool:
+        """Puts the cursor on a lane; False, and no change, if it is hidden."""
+        keys = [each.key for each in self.visible()]
+        if key in keys:
+            self.lane = keys.index(key)
+        return key in keys
+
+    def open_launch(self, number: int, *, remember: bool = True) -> None:
+        if remember:
+            self.remember()
         fresh = State.of(self.trace, number)
         self.seen, self.cta, self.window, self.cursor = fresh.seen, fresh.cta, fresh.window, fresh.cursor
         self.lane, self.event, self.span, self.span_from, self.lit = 0, None, None, None, frozenset()
+        self.hits = None
         self.folded, self._met, self._visible = set(), set(), None
 
-    def open_cta(self, cta: int) -> None:
+    def open_cta(self, cta: int, *, remember: bool = True) -> None:
         """Unfolds a CTA, with its head under the cursor and its time on screen."""
+        if remember:
+            self.remember()
         self.cta = cta
         self.window = self.cta_window()
         self.cursor, self.event = self.window.begin, None
@@ -165,18 +227,24 @@ class State:
         keys = [each.key for each in self.visible()]
         self.lane = keys.index(f"cta {cta}") if f"cta {cta}" in keys else 0
 
-    def go_to(self, event: int) -> None:
-        """Selects an event, with its CTA open, its lane under the cursor and its time on screen."""
+    def go_to(self, event: int, *, remember: bool = True) -> None:
+        """Selects an event, with its CTA open, its lane under the cursor and its time on screen.
+
+        Args:
+            event: Its row.
+            remember: Whether what is on screen now is a place to go back to.
+        """
+        if remember:
+            self.remember()
         launch = self.launch
         cta = launch.tracks[int(launch.events["track"][event])].cta
         if cta != self.cta:
-            self.open_cta(cta)
+            self.open_cta(cta, remember=False)
         lane = self.seen.lanes.lane_of(event)
         if lane is not None:
             self.visible()
             self.folded -= {lane.parent, f"cta {cta}"}
-            keys = [each.key for each in self.visible()]
-            self.lane = keys.index(lane.key) if lane.key in keys else 0
+            self.put_on(lane.key)
         self.event = event
         begin, end = (int(launch.events[name][event]) for name in ("begin", "end"))
         self.cursor = begin
@@ -204,20 +272,27 @@ class State:
         place = int(places[at])
         event = int(slices.event[place])
         if event >= 0:
-            self.go_to(event)
-            keys = [each.key for each in self.visible()]
-            self.lane = keys.index(lane.key) if lane.key in keys else self.lane
+            self.go_to(event, remember=False)
+            self.put_on(lane.key)
         else:
-            self.cursor = int(slices.begin[place])
+            self.cursor, self.event = int(slices.begin[place]), None
             if not self.window.begin <= self.cursor < self.window.end:
                 self.window = self.window.centred(self.cursor, self.seen.whole)
         return True
 
+    def under_cursor(self) -> int | None:
+        """The selected event while the cursor is in it: what is next goes from here, else from the cursor."""
+        if self.event is None:
+            return None
+        begin, end = (int(self.launch.events[name][self.event]) for name in ("begin", "end"))
+        return self.event if begin <= self.cursor < max(end, begin + 1) else None
+
     def _here(self, lane: Lane) -> int:
         """The slice at the cursor; half a place before the next one if there is none."""
         slices = lane.slices
-        if self.event is not None:
-            own = np.flatnonzero(slices.event == self.event)
+        event = self.under_cursor()
+        if event is not None:
+            own = np.flatnonzero(slices.event == event)
             if len(own):
                 return int(own[0])
         return int(np.searchsorted(slices.begin, self.cursor, side="right")) - 1

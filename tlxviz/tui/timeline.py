@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from rich.segment import Segment
@@ -88,8 +88,7 @@ class Timeline(Widget, can_focus=True):
 
     @property
     def _dark(self) -> bool:
-        app: App[Any] = self.app
-        return app.current_theme.dark
+        return cast("App[Any]", self.app).current_theme.dark  # pyright: ignore[reportUnknownMemberType]
 
     def _measured(self) -> _Frame:
         (width, height), state = self.size, self.state

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tlxviz.trace.model import LaunchTrace
 from tlxviz.trace.vocabulary import meaning
 
@@ -25,3 +27,28 @@ def time_text(cycles: float, clock_mhz: float, units: str) -> str:
         ns = cycles * 1000 / clock_mhz
         return f"{ns:,.0f} ns" if ns < 100_000 else f"{ns / 1000:,.1f} us"
     return f"{cycles:,.0f} cycles"
+
+
+def share_text(part: float, whole: float) -> str:
+    """`12 %`; `<1 %` for what is little."""
+    percent = 100 * part / whole if whole else 0
+    return f"{percent:.0f} %" if percent >= 1 or not part else "<1 %"
+
+
+def fitted(parts: Sequence[tuple[int, str]], columns: int) -> str:
+    """Parts of a line, in order, two spaces between.
+
+    Args:
+        parts: Rank and text of each. Of what does not fit, the part of the highest rank is left out first; the last one
+            that is left is cut.
+        columns: What there is room for.
+    """
+    left = [(rank, text) for rank, text in parts if text]
+    while left:
+        line = "  ".join(text for _, text in left)
+        if len(line) <= columns:
+            return line
+        if len(left) == 1:
+            return line[: columns - 1] + "…" if columns > 0 else ""
+        left.remove(max(left, key=lambda each: each[0]))
+    return ""

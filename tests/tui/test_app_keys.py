@@ -1,0 +1,167 @@
+"""The table of actions, the user's own keys, searching, and the documentation of all three."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from analysis.synthetic_traces import pipeline
+
+from tlxviz.tui.keys import ACTIONS, as_markdown, default_keymap, key_name, key_text
+from tlxviz.tui.search import SearchError, find
+from tlxviz.tui.settings import KeysError, keys_file, load_keymap, state_folder
+from tlxviz.tui.words import fitted, share_text
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_no_key_does_two_things() -> None:
+    keys = [key for given in default_keymap().values() for key in given]
+    assert len(keys) == len(set(keys))
+    assert all(len(default_keymap()[each.name]) == len(each.keys) for each in ACTIONS)
+
+
+def test_the_documented_keys_are_those_of_the_program() -> None:
+    text = (ROOT / "docs" / "view.md").read_text(encoding="utf-8")
+    assert as_markdown() in text
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "shown"),
+    [
+        ("?", "question_mark", "?"),
+        (",", "comma", ","),
+        ("comma", "comma", ","),
+        ("+", "plus", "+"),
+        ("ctrl+p", "ctrl+p", "Ctrl+p"),
+        ("shift+left", "shift+left", "Shift+←"),
+        ("A", "A", "A"),
+        ("f5", "f5", "f5"),
+        ("space", "space", "Space"),
+    ],
+)
+def test_names_of_keys(written: str, name: str, shown: str) -> None:
+    assert key_name(written) == name
+    assert key_text(name) == shown
+
+
+@pytest.mark.parametrize("written", ["", "spcae", "hyper+x", "ab", " "])
+def test_what_is_no_key(written: str) -> None:
+    assert key_name(written) is None
+
+
+def keymap(tmp_path: Path, text: str) -> dict[str, tuple[str, ...]]:
+    (tmp_path / "keys.toml").write_text(text)
+    return load_keymap(tmp_path / "keys.toml")
+
+
+def test_no_file_no_change(tmp_path: Path) -> None:
+    assert load_keymap(tmp_path / "keys.toml") == default_keymap()
+    assert keymap(tmp_path, "") == default_keymap()
+
+
+def test_keys_of_ones_own(tmp_path: Path) -> None:
+    made = keymap(tmp_path, '[keys]\nzoom_in = "i, plus"\nquit = ["ctrl+q"]\nmarks = ""\n')
+    assert made["zoom_in"] == ("i", "plus")
+    assert made["quit"] == ("ctrl+q",)
+    assert made["marks"] == ()
+    assert made["next_iteration"] == ()  # its key is taken
+    assert made["zoom_out"] == default_keymap()["zoom_out"]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[keys]\n\nzoom_inn = "i"\n', "line 3: there is no action 'zoom_inn'. Did you mean zoom_in?"),
+        ('[keys]\nzoom_in = "spcae"\n', "line 2: 'spcae' is no key."),
+        ("[keys]\nzoom_in = 3\n", "line 2: 3 is no key."),
+        ('[keys]\nzoom_in = "i"\nquit = "i"\n', "line 3: the key of quit is that of zoom_in, too."),
+        ('[keys]\nzoom_in = "i\n', "line 2: "),
+        ('[kyes]\nzoom_in = "i"\n', "line 1: there is no table 'kyes' here"),
+        ("keys = 3\n", "line 1: keys is a table"),
+    ],
+)
+def test_a_bad_file_is_named_with_its_line(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(KeysError) as caught:
+        keymap(tmp_path, text)
+    assert str(caught.value).startswith(f"{tmp_path / 'keys.toml'}, {says}")
+    assert caught.value.exit_code == 2
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "keys.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(KeysError, match="cannot read"):
+        load_keymap(tmp_path / "keys.toml")
+
+
+def test_where_the_files_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert keys_file() == tmp_path / "config" / "tlxviz" / "keys.toml"
+    assert state_folder() == tmp_path / "state" / "tlxviz" / "views"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", "")
+    monkeypatch.delenv("XDG_STATE_HOME")
+    assert keys_file() == tmp_path / ".config" / "tlxviz" / "keys.toml"
+    assert state_folder() == tmp_path / ".local" / "state" / "tlxviz" / "views"
+
+
+@pytest.mark.parametrize(
+    ("query", "hits"),
+    [  # of 12 iterations with 9 events each
+        ("wait", 36),
+        ("wait full", 12),
+        ("WAIT full[1]", 6),
+        ("line:44", 12),
+        ("pipeline.py:44", 12),
+        ("role:mma", 48),
+        ("kind:mma", 36),
+        ("var:empty", 24),
+        ("i:3", 9),
+        ("i:3 line:42", 2),
+        ("slot:1 role:load", 18),
+        ("phase:1 line:44", 6),
+        (">79", 12),
+        (">=80", 12),
+        (">80", 0),
+        ("<=4", 24),
+        (">0.079us", 12),
+        ("cta:0", 108),
+        ("cta:1", 0),
+        ("tensor", 12),
+        ("", 108),
+    ],
+)
+def test_searching(query: str, hits: int) -> None:
+    assert len(find(pipeline(), query)) == hits
+
+
+@pytest.mark.parametrize("query", ["line:abc", ">", ">>3", "<1.2.3", "slot:"])
+def test_a_search_that_cannot_be_understood(query: str) -> None:
+    with pytest.raises(SearchError):
+        find(pipeline(), query)
+
+
+def test_hits_are_in_the_order_of_time() -> None:
+    begins = find(pipeline(), "wait").begin
+    assert (begins[1:] >= begins[:-1]).all()
+
+
+@pytest.mark.parametrize(
+    ("columns", "line"),
+    [
+        (80, "kernel  CTA 0  12 cycles"),
+        (24, "kernel  CTA 0  12 cycles"),
+        (23, "kernel  CTA 0"),
+        (12, "kernel"),
+        (4, "ker…"),
+        (1, "…"),
+        (0, ""),
+    ],
+)
+def test_a_line_is_cut_where_it_matters_least(columns: int, line: str) -> None:
+    assert fitted([(0, "kernel"), (1, "CTA 0"), (2, ""), (3, "12 cycles")], columns) == line
+
+
+def test_shares() -> None:
+    assert [share_text(part, 1000) for part in (0, 1, 10, 126, 1000)] == ["0 %", "<1 %", "1 %", "13 %", "100 %"]

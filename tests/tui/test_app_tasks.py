@@ -1,0 +1,504 @@
+"""What a user does with the timeline, key by key."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from analysis.synthetic_traces import PERIOD, hung, launch, pipeline
+from textual.pilot import Pilot
+
+from tlxviz.trace import LaunchTrace, SiteRow, Trace, Track, TrackKind
+from tlxviz.tui.app import TimelineApp
+from tlxviz.tui.ask import Ask
+from tlxviz.tui.export import screen_text
+from tlxviz.tui.keys import ACTIONS
+from tlxviz.tui.overlays import HelpScreen, MarksScreen
+from tlxviz.tui.state import State
+from tlxviz.tui.store import Store
+from tlxviz.tui.timeline import Timeline
+from tlxviz.tui.window import Window
+
+Walk = Callable[[TimelineApp, Pilot[None]], Awaitable[None]]
+
+
+def walk(app: TimelineApp, *keys: str, size: tuple[int, int] = (80, 24), then: Walk | None = None) -> State:
+    """Opens the app, presses keys, and gives back the state."""
+
+    async def main() -> None:
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            for key in keys:
+                await pilot.press(key)
+            await pilot.pause()
+            if then is not None:
+                await then(app, pilot)
+
+    asyncio.run(main())
+    return app.state
+
+
+def pressed(*keys: str, made: Trace | None = None, size: tuple[int, int] = (80, 24)) -> State:
+    return walk(TimelineApp(made or Trace([pipeline()]), "it.tlxtrace"), *keys, size=size)
+
+
+def selected(state: State) -> tuple[str, int, int] | None:
+    """Track, begin and line of the selected event."""
+    if state.event is None:
+        return None
+    events = state.launch.events
+    track = state.launch.tracks[int(events["track"][state.event])]
+    return track.name, int(events["begin"][state.event]), state.launch.sites[int(events["site"][state.event])].line
+
+
+def typed(text: str) -> list[str]:
+    return [*text, "enter"]
+
+
+# ---- time
+
+
+def test_the_whole_cta_at_first() -> None:
+    state = pressed()
+    assert state.window == Window(0, 1230)  # 12 iterations of 100, and the last copy's 30
+    assert state.cursor == 0
+
+
+def test_zoom_keeps_the_cursor_where_it_is() -> None:
+    state = pressed("right", "w")
+    assert state.cursor == 123
+    assert state.window.cycles == 615
+    assert state.window.column(123, 100) == Window(0, 1230).column(123, 100)
+
+
+def test_zooming_out_ends_at_the_launch() -> None:
+    assert pressed("w", "w", "s", "s", "s").window == Window(0, 1230)
+
+
+@pytest.mark.parametrize(
+    ("text", "cycle"),
+    [("1,100", 1100), ("600", 600), ("0.5us", 500), ("300ns", 300), ("50%", 615), ("+40", 40), ("99999", 1229)],
+)
+def test_go_to_a_time(text: str, cycle: int) -> None:  # 1000 MHz: a cycle is 1 ns
+    assert pressed("g", *typed(text)).cursor == cycle
+
+
+def test_a_number_alone_is_in_the_units_on_screen() -> None:
+    trace = Trace([pipeline(clock_mhz=2000.0)])
+    assert pressed("g", *typed("200"), made=trace).cursor == 200
+    assert pressed("u", "g", *typed("200"), made=trace).cursor == 400
+
+
+def test_go_to_an_iteration_of_the_warp_group_under_the_cursor() -> None:
+    assert selected(pressed("g", *typed("i:7"))) == ("load", 700, 44)
+    assert selected(pressed("down", "down", "g", *typed("i:7"))) == ("mma", 700, 43)
+
+
+@pytest.mark.parametrize("text", ["nowhere", "i:99", "12 parsecs"])
+def test_there_is_no_such_place(text: str) -> None:
+    state = pressed("right", "g", *typed(text))
+    assert state.cursor == 123
+    assert state.said
+
+
+def test_back_to_where_one_was() -> None:
+    state = pressed("w", "w", "g", *typed("900"), "z", "backspace", "backspace")
+    assert (state.cursor, state.event) == (0, None)
+    assert state.window.cycles == 308
+    assert "nowhere to go back" in pressed("backspace").said
+
+
+# ---- events
+
+
+def test_step_by_step() -> None:
+    assert selected(pressed("down", ".")) == ("load", 40, 41)  # from cycle 0, at which a wait begins
+    assert selected(pressed("down", ".", ".", ",")) == ("load", 40, 41)
+
+
+def test_waits_of_a_lane() -> None:
+    assert selected(pressed("down", "x", "x")) == ("load", 200, 44)
+    assert selected(pressed("down", "x", "x", "X")) == ("load", 100, 44)
+    assert "no earlier wait" in pressed("down", "X", "X").said
+
+
+def test_the_longest_wait_and_the_next_longest() -> None:
+    state = pressed("z")
+    assert selected(state) == ("mma", 40, 46)  # 50 cycles, the first of twelve
+    assert state.said == "the longest wait of the launch"
+    assert selected(pressed("z", "z")) == ("mma", 140, 46)
+    assert selected(pressed("z", "z", "Z")) == ("mma", 40, 46)
+
+
+def test_along_the_flow() -> None:
+    # The first wait for an MMA was released by that MMA on the tensor core, which the issue released.
+    assert selected(pressed("z", "[")) == ("tensor core", 35, 45)
+    assert selected(pressed("z", "[", "]")) == ("mma", 40, 46)
+    assert "nothing released it" in pressed("z", "[", "[").said
+    assert "no event is selected" in pressed("[").said
+
+
+def test_several_that_were_released_together() -> None:
+    tracks = [Track(TrackKind.WARP_GROUP, f"group.{n}", 0, 0, n, begin=0, end=100) for n in range(3)]
+    sites = [SiteRow("arrive", 0, "k.py", 1, "full", ""), SiteRow("wait", 1, "k.py", 2, "full", "")]
+    rows = [
+        (0, 0, 0, 10, -1, -1, 0, 0, 0, -1),
+        (1, 1, 0, 12, -1, -1, 0, 0, 0, 0),
+        (2, 1, 5, 12, -1, -1, 0, 0, 0, 0),
+    ]
+    trace = Trace([launch(tracks, sites, rows)])
+    start = ("g", *typed("0"), "down", ".", ",", "/", *typed("arrive"))
+    assert selected(pressed(*start, "]", made=trace)) == ("group.1", 0, 2)
+    assert selected(pressed(*start, "]", "}", made=trace)) == ("group.2", 5, 2)
+    assert selected(pressed(*start, "]", "}", "}", made=trace)) == ("group.1", 0, 2)
+    assert pressed(*start, "]", "{", made=trace).said == "2 of 2 that were released together"
+
+
+def test_iterations_and_the_same_line() -> None:
+    assert selected(pressed("down", "i", "i")) == ("load", 200, 44)
+    assert selected(pressed("down", "i", "i", "I")) == ("load", 100, 44)
+    assert pressed("down", "i").said == "iteration 1"
+    assert "no earlier" in pressed("down", "I").said
+    assert selected(pressed("down", ".", "e", "e")) == ("load", 240, 41)
+    assert selected(pressed("down", ".", "e", "E")) == ("load", 40, 41)
+    assert "last of 12" in pressed("down", ".", *["e"] * 12).said
+
+
+# ---- search
+
+
+def test_search_goes_from_hit_to_hit() -> None:
+    state = pressed("/", *typed("wait full[1]"))
+    assert selected(state) == ("mma", 100, 43)
+    assert state.said == "hit 1 of 6: wait full[1]"
+    assert selected(pressed("/", *typed("wait full[1]"), "n", "n", "N")) == ("mma", 300, 43)
+    assert selected(pressed("/", *typed("wait full[1]"), "N")) == ("mma", 1100, 43)  # around the end
+
+
+def test_a_search_that_finds_nothing_or_cannot_be_understood() -> None:
+    assert pressed("/", *typed("nobody")).said == "no hits: nobody"
+    assert "line:x wants a number" in pressed("/", *typed("line:x")).said
+    assert "nothing has been searched for" in pressed("n").said
+
+
+def test_hits_are_counted_while_one_types() -> None:
+    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
+        assert screen_text(app).startswith("24 hits\n")
+        await pilot.press("escape")
+        await pilot.pause()
+        assert not app.query_one(Ask).has_class("open")
+        assert app.query_one(Timeline).has_focus
+        assert "it.tlxtrace" not in screen_text(app)
+        assert screen_text(app).startswith("pipeline")
+
+    walk(TimelineApp(Trace([pipeline()])), "/", *"wait l:", *["backspace"] * 3, *" >39", then=then)
+
+
+def test_what_was_asked_before_is_a_key_away() -> None:
+    assert selected(pressed("/", *typed("line:42"), "/", "up", "enter"))[2] == 42  # type: ignore[index]
+
+
+# ---- ranges and marks
+
+
+def test_a_range_by_keyboard() -> None:
+    state = pressed("right", "v", "right", "right", "v")
+    assert state.span == Window(123, 369)
+    assert pressed("right", "right", "v", "left", "v").span == Window(123, 246)
+    assert pressed("right", "v", "right", "right", "v", "f").window == Window(123, 369)
+    assert pressed("right", "v", "right", "v", "escape").span is None
+
+
+def test_the_range_of_an_event() -> None:
+    assert pressed("z", "r").span == Window(40, 90)
+    assert "no event" in pressed("r").said
+
+
+def test_marks() -> None:
+    state = pressed("right", "m", "right", "m", "g", *typed("200"), ";")
+    assert state.marks == [123, 246]
+    assert state.cursor == 246
+    assert pressed("right", "m", "right", "m", ";").cursor == 123  # around
+    assert pressed("right", "m", "m").marks == []
+
+
+def test_the_list_of_marks() -> None:
+    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
+        assert isinstance(app.screen, MarksScreen)
+        assert "123 cycles" in screen_text(app)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.state.cursor == 123
+        await pilot.press("M", "d", "d")
+        await pilot.pause()
+        assert app.state.marks == []
+        assert not isinstance(app.screen, MarksScreen)
+
+    walk(TimelineApp(Trace([pipeline()])), "right", "m", "right", "m", "M", then=then)
+    assert "no mark" in pressed("M").said
+
+
+def test_marks_belong_to_a_launch() -> None:
+    state = State.of(Trace([pipeline(), pipeline()]))
+    state.marks.append(7)
+    state.open_launch(1)
+    assert state.marks == []
+    assert state.back()
+    assert state.marks == [7]
+
+
+# ---- lanes
+
+
+def test_a_pinned_lane_is_on_top_and_stays_under_the_cursor() -> None:
+    state = pressed("down", "down", "p")
+    assert [lane.label for lane in state.visible()][:2] == ["mma", "CTA 0"]
+    lane = state.current()
+    assert lane is not None
+    assert lane.label == "mma"
+    assert pressed("down", "down", "p", "p").pinned == []
+
+
+def test_a_folded_cta_is_one_lane() -> None:
+    assert [lane.label for lane in pressed("down", "space").visible()] == ["CTA 0"]
+    assert len(pressed("down", "space", "space").visible()) == len(pressed().visible())
+
+
+# ---- help, palette, panels
+
+
+def test_help_lists_all_keys_and_scrolls() -> None:
+    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
+        assert isinstance(app.screen, HelpScreen)
+        seen = screen_text(app)
+        for _ in range(8):
+            await pilot.press("pagedown")
+            await pilot.pause()
+            seen += screen_text(app)
+        for each in ACTIONS:
+            assert each.does[:20] in seen
+        await pilot.press("escape")
+        await pilot.pause()
+        assert not isinstance(app.screen, HelpScreen)
+
+    walk(TimelineApp(Trace([pipeline()])), "?", then=then)
+
+
+def test_the_palette_knows_every_action() -> None:
+    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
+        titles = [each.title for each in app.get_system_commands(app.screen)]
+        for each in ACTIONS:
+            if each.name != "palette":
+                assert any(title.startswith(each.name.replace("_", " ")) for title in titles)
+        await pilot.press("ctrl+p", *"worst wait")
+        for _ in range(100):
+            await pilot.pause(0.02)
+            if "longest wait" in screen_text(app):
+                break
+        await pilot.press("enter")
+        await pilot.pause(0.1)
+        assert selected(app.state) == ("mma", 40, 46)
+
+    walk(TimelineApp(Trace([pipeline()])), then=then)
+
+
+def test_into_a_panel_and_back() -> None:
+    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
+        for there, back in (("enter", "escape"), ("tab", "tab")):
+            await pilot.press(there)
+            assert not app.query_one(Timeline).has_focus
+            await pilot.press(back)
+            assert app.query_one(Timeline).has_focus
+        await pilot.press("z", "enter", "escape")
+        assert app.state.event is not None  # Esc came out of the panel, and did no more
+        await pilot.press("escape")
+        assert app.state.event is None
+        await pilot.press("P")
+        assert not app.query_one("#drawer").display
+        await pilot.press("1")
+        assert app.query_one("#drawer").display
+
+    walk(TimelineApp(Trace([pipeline()])), then=then)
+
+
+def test_themes_go_around() -> None:
+    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
+        for theme, dark, plain in (("light", False, False), ("mono", True, True), ("dark", True, False)):
+            await pilot.press("t")
+            await pilot.pause()
+            assert (app.state.theme, app.current_theme.dark) == (theme, dark)
+            assert app.query_one(Timeline).monochrome == plain
+            colours = {
+                colour.triplet
+                for strip in app.screen._compositor.render_strips()
+                for segment in strip
+                if segment.style and (colour := segment.style.color) and colour.triplet
+            }
+            coloured = any(max(triplet) - min(triplet) > 8 for triplet in colours)
+            assert coloured != plain
+
+    walk(TimelineApp(Trace([pipeline()])), then=then)
+
+
+# ---- keys of one's own
+
+
+def test_other_keys() -> None:
+    keymap = {each.name: () for each in ACTIONS} | {"worst_wait": ("f5",), "help": ("h",)}
+    app = TimelineApp(Trace([pipeline()]), keymap=keymap)
+    assert selected(walk(app, "z")) is None
+    app = TimelineApp(Trace([pipeline()]), keymap=keymap)
+    assert selected(walk(app, "f5")) == ("mma", 40, 46)
+
+
+# ---- kept from session to session
+
+
+def test_the_next_session_goes_on_where_the_last_ended(tmp_path: Path) -> None:
+    trace, path = Trace([pipeline(), pipeline(3)]), tmp_path / "states" / "it.json"
+    keys = ("z", "m", "p", "u", "t", "w", "w")
+    before = walk(TimelineApp(trace, store=Store(path)), *keys)
+    after = Store(path).read(trace)
+    for name in ("window", "cursor", "event", "pinned", "folded", "marks", "units", "theme", "cta", "lane"):
+        assert getattr(after, name) == getattr(before, name), name
+    other = Store(path).read(trace, 1)
+    assert (other.seen.number, other.window, other.units) == (1, Window(0, 330), "ns")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[:40],
+        lambda text: "",
+        lambda text: "[]",
+        lambda text: text.replace('"version": 1', '"version": 2'),
+        lambda text: text.replace('"cursor": 40', '"cursor": 10000000'),
+        lambda text: text.replace('"cursor": 40', '"cursor": "40"'),
+        lambda text: text.replace('"units": "cycles"', '"units": "miles"'),
+        lambda text: text.replace('"event"', '"evant"'),
+    ],
+)
+def test_a_state_that_is_damaged_or_of_another_trace_is_ignored(change: Callable[[str], str], tmp_path: Path) -> None:
+    trace, path = Trace([pipeline()]), tmp_path / "it.json"
+    walk(TimelineApp(trace, store=Store(path)), "z", "w")
+    text = path.read_text()
+    assert change(text) != text
+    path.write_text(change(text))
+    state = Store(path).read(trace)
+    assert (state.cursor, state.event, state.window) == (0, None, Window(0, 1230))
+
+
+def test_a_state_that_cannot_be_written_disturbs_nobody(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert walk(TimelineApp(Trace([pipeline()]), store=Store(tmp_path / "file" / "it.json")), "z").event is not None
+
+
+# ---- the screen as a file
+
+
+def test_the_screen_as_text_and_as_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    state = pressed("z", "y", "y", "Y")
+    assert state.said == "written: it.svg"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["it.1.txt", "it.svg", "it.txt"]
+    text = (tmp_path / "it.txt").read_text()
+    assert text.startswith("pipeline  ")
+    assert "wait 50 cycles" in text
+    assert len(text.splitlines()) == 24
+    assert "it.tlxtrace" in (tmp_path / "it.svg").read_text()
+
+
+def test_a_folder_that_takes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert "cannot write" in pressed("y").said
+
+
+# ---- sizes and odd traces
+
+EVENT = (0, 0, 5, 9, -1, -1, 0, 0, 0, -1)
+ONE = launch(
+    [Track(TrackKind.WARP_GROUP, "only", 0, 0, 0, begin=0, end=10)], [SiteRow("wait", 0, "k.py", 1, "b", "")], [EVENT]
+)
+NO_EVENT = launch([Track(TrackKind.WARP_GROUP, "only", 0, 0, 0, begin=0, end=10)])
+TRACES = {"nothing": launch(), "no event": NO_EVENT, "one event": ONE, "a hang": hung(), "pipeline": pipeline()}
+
+
+SIZES = [(20, 6), (20, 24), (80, 24), (120, 40), (220, 60), (1, 1)]
+
+
+@pytest.mark.parametrize("made", TRACES.values(), ids=TRACES.keys())
+def test_every_action_at_every_size(made: LaunchTrace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
+        for size in SIZES:
+            await pilot.resize_terminal(*size)
+            for each in ACTIONS:
+                if each.name != "quit":
+                    await app.action_do(each.name)
+                    if len(app.screen_stack) > 1 or app.query_one(Ask).has_class("open"):
+                        await pilot.press("escape")
+            await pilot.pause()
+        assert app.state.window.cycles > 0
+
+    walk(TimelineApp(Trace([made])), then=then)
+
+
+def test_the_lines_above_and_below_at_20_columns() -> None:
+    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
+        lines = screen_text(app).splitlines()
+        assert lines[0] == "pipeline  CTA 0"
+        assert lines[-1] == "the longest wait of…"
+        await pilot.press("r")
+        assert screen_text(app).splitlines()[-1] == "MMA wait 50 cycles"
+        assert not app.query_one("#drawer").display
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.query_one("#drawer").display  # in the place of the timeline
+        assert not app.query_one(Timeline).display
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.query_one(Timeline).display
+
+    app = TimelineApp(Trace([pipeline()]))
+    walk(app, "z", size=(20, 24), then=then)
+
+
+@pytest.mark.parametrize(("width", "beside"), [(159, False), (160, True)])
+def test_panels_stand_beside_a_wide_timeline(width: int, beside: bool) -> None:
+    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
+        drawer, timeline = app.query_one("#drawer").region, app.query_one(Timeline).region
+        assert (drawer.x > timeline.x) == beside
+        assert (drawer.y > timeline.y) != beside
+
+    walk(TimelineApp(Trace([pipeline()])), size=(width, 40), then=then)
+
+
+def test_a_storm_of_sizes() -> None:
+    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
+        for number in range(40):
+            await pilot.resize_terminal(1 + number * 37 % 230, 1 + number * 13 % 65)
+            await pilot.press("w" if number % 3 else "s", ".")
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        assert screen_text(app).startswith("pipeline  ")
+        assert app.state.event is not None
+
+    walk(TimelineApp(Trace([pipeline()])), "down", then=then)
+
+
+def test_the_line_below_says_what_is_selected() -> None:
+    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
+        last = screen_text(app).splitlines()[-1]
+        assert last == "at 40 cycles  MMA wait 50 cycles  range 50 cycles  ? help  q quit"
+
+    walk(TimelineApp(Trace([pipeline()])), "z", "r", then=then)
+
+
+def test_a_period_of_the_synthetic_trace() -> None:
+    assert PERIOD == 100  # which the figures above are made of

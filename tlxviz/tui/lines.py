@@ -1,0 +1,59 @@
+"""The lines above and below the timeline: what is on screen, and what is selected."""
+
+from __future__ import annotations
+
+from tlxviz.tui.keys import Keymap, key_text
+from tlxviz.tui.state import State
+from tlxviz.tui.words import event_name, fitted, share_text, time_text
+
+
+def head(state: State, columns: int) -> str:
+    """Kernel, device, launch, CTA and how much of it is on screen."""
+    launch, seen = state.launch, state.seen
+    launches = len(state.trace.launches)
+    ctas = len(seen.lanes.ctas)
+    tracks = seen.lanes.of(state.cta) if ctas else None
+    length = time_text(state.window.cycles, launch.clock_mhz, state.units)
+    recorder = str(launch.provenance.get("recorder", ""))
+    return fitted(
+        [
+            (1, launch.kernel),
+            (5, f"{launch.device.get('title', launch.device.get('name', ''))} {recorder}".strip()),
+            (3, f"launch {seen.number} of {launches}" if launches > 1 else ""),
+            (2, f"CTA {state.cta}" if ctas else "no CTA"),
+            (6, f"SM {tracks.sm}" if tracks is not None else ""),
+            (6, f"of {ctas} traced" if ctas > 1 else ""),
+            (4, f"{length} on screen = {share_text(state.window.cycles, seen.whole.cycles)}"),
+            (0, "HANG" if launch.hang is not None else ""),
+            (3, "" if launch.complete else "interrupted"),
+        ],
+        columns,
+    )
+
+
+def foot(state: State, columns: int, keymap: Keymap) -> str:
+    """The cursor's time, what is selected, the answer to the last key, and where help is."""
+    launch = state.launch
+
+    def time(cycles: int) -> str:
+        return time_text(cycles, launch.clock_mhz, state.units)
+
+    selected = ""
+    if state.event is not None:
+        begin, end = (int(launch.events[name][state.event]) for name in ("begin", "end"))
+        selected = f"{event_name(launch, state.event)} {time(end - begin)}"
+    ranged = f"range {time(state.span.cycles)}" if state.span is not None else ""
+    if state.span_from is not None:
+        ranged = f"range from here: {time(abs(state.cursor - state.span_from))}"
+    help_key, quit_key = (key_text(keys[0]) if (keys := keymap[name]) else "" for name in ("help", "quit"))
+    return fitted(
+        [
+            (2, f"at {time(state.cursor)}"),
+            (1, selected),
+            (3, ranged),
+            (0, state.said),
+            (4, f"{help_key} help" if help_key else ""),
+            (5, f"{quit_key} quit" if quit_key else ""),
+        ],
+        columns,
+    )

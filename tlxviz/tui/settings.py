@@ -1,0 +1,100 @@
+"""The user's own keys: `~/.config/tlxviz/keys.toml`."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, cast
+
+from tlxviz._errors import UsageError
+from tlxviz.tui.keys import ACTIONS, key_name, with_changes
+
+
+class KeysError(UsageError):
+    """The file of keys says something that cannot be done."""
+
+
+def keys_file() -> Path:
+    """Where the file of keys is, if there is one."""
+    return _folder("XDG_CONFIG_HOME", ".config") / "keys.toml"
+
+
+def state_folder() -> Path:
+    """Where what is kept from one session to the next is."""
+    return _folder("XDG_STATE_HOME", ".local/state") / "views"
+
+
+def _folder(variable: str, otherwise: str) -> Path:
+    given = os.environ.get(variable, "")
+    return (Path(given) if os.path.isabs(given) else Path(os.path.expanduser("~")) / otherwise) / "tlxviz"
+
+
+def load_keymap(path: Path) -> dict[str, tuple[str, ...]]:
+    """The keys of each action: the default ones where the file says nothing, or is missing.
+
+    Raises KeysError, which names file and line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return with_changes({})
+    except (OSError, UnicodeDecodeError) as error:
+        raise KeysError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}.") from error
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"line (\d+)", str(error))
+        at = line[1] if line else text.count("\n") + 1
+        what = re.sub(r" \(at .*\)$", "", str(error))
+        raise KeysError(f"{path}, line {at}: {what[:1].lower()}{what[1:]}.") from error
+    for name in document:
+        if name != "keys":
+            raise KeysError(f"{path}, line {_line(text, name)}: there is no table {name!r} here, only [keys].")
+    table: Any = document.get("keys", {})
+    if not isinstance(table, dict):
+        raise KeysError(f"{path}, line {_line(text, 'keys')}: keys is a table, [keys].")
+    changes: dict[str, tuple[str, ...]] = {}
+    given: dict[str, str] = {}
+    for name, value in cast("dict[str, Any]", table).items():
+        where = f"{path}, line {_line(text, name)}"
+        changes[name] = _keys(name, value, where)
+        for key in changes[name]:
+            if given.setdefault(key, name) != name:
+                raise KeysError(f"{where}: the key of {name} is that of {given[key]}, too.")
+    return with_changes(changes)
+
+
+def _keys(name: str, value: object, where: str) -> tuple[str, ...]:
+    names = [each.name for each in ACTIONS]
+    if name not in names:
+        close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        meant = f"Did you mean {close[0]}?" if close else "docs/view.md lists all of them."
+        raise KeysError(f"{where}: there is no action {name!r}. {meant}")
+    items: list[object] = (
+        [each.strip() for each in value.split(",")]
+        if isinstance(value, str)
+        else cast("list[object]", value)
+        if isinstance(value, list)
+        else [value]
+    )
+    if items == [""]:
+        return ()
+    made: list[str] = []
+    for each in items:
+        key = key_name(each) if isinstance(each, str) else None
+        if key is None:
+            raise KeysError(f"{where}: {each!r} is no key. Write a character, or a name: comma, enter, ctrl+n.")
+        made.append(key)
+    return tuple(made)
+
+
+def _line(text: str, name: str) -> int:
+    """The line, from 1, on which a name stands to which something is assigned, or which heads a table."""
+    wanted = re.compile(rf"""^\s*\[*\s*["']?{re.escape(name)}["']?\s*[=.\]]""")
+    for number, line in enumerate(text.splitlines(), 1):
+        if wanted.match(line):
+            return number
+    return 1

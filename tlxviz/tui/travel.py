@@ -1,0 +1,148 @@
+"""Ways through a launch: along what released what, from iteration to iteration, from wait to worse wait.
+
+Each function changes the state, and returns what there is to say about it; nothing if all went as asked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlxviz.trace.model import TrackKind
+from tlxviz.tui.lanes import waits
+from tlxviz.tui.state import State
+
+Rows = NDArray[np.int64]
+_NONE_SELECTED = "no event is selected: . and , go from one to the next"
+
+
+def to_releaser(state: State) -> str:
+    """To what released the selected event."""
+    if state.event is None:
+        return _NONE_SELECTED
+    before = int(state.launch.events["released_by"][state.event])
+    if before < 0:
+        return "nothing released it, as far as the trace says"
+    state.go_to(before)
+    return ""
+
+
+def to_released(state: State) -> str:
+    """To the first event that the selected one released."""
+    if state.event is None:
+        return _NONE_SELECTED
+    released = released_by(state, state.event)
+    if not len(released):
+        return "it released nothing"
+    state.go_to(int(released[0]))
+    return f"1 of {len(released)} that it released: {{ and }} change" if len(released) > 1 else ""
+
+
+def among_released(state: State, direction: int) -> str:
+    """To the next (1) or the one before (-1) of those that one event has released."""
+    if state.event is None:
+        return _NONE_SELECTED
+    releaser = int(state.launch.events["released_by"][state.event])
+    together = released_by(state, releaser) if releaser >= 0 else np.empty(0, np.int64)
+    if len(together) < 2:
+        return "nothing else was released with it"
+    place = (int(np.flatnonzero(together == state.event)[0]) + direction) % len(together)
+    state.go_to(int(together[place]))
+    return f"{place + 1} of {len(together)} that were released together"
+
+
+def released_by(state: State, event: int) -> Rows:
+    """Rows of the events that an event has released, by begin."""
+    events = state.launch.events
+    rows = np.flatnonzero(events["released_by"] == event)
+    return rows[np.argsort(events["begin"][rows], kind="stable")]
+
+
+def iteration(state: State, direction: int) -> str:
+    """To the next iteration (1) of the warp group, or the one before (-1)."""
+    events, rows = state.launch.events, group_rows(state)
+    if not len(rows):
+        return "there is no warp group"
+    inner, outer = events["inner"][rows], events["outer"][rows]
+    starts = np.flatnonzero(np.concatenate(([True], (np.diff(inner) != 0) | (np.diff(outer) != 0))))
+    event = _row(state.under_cursor())
+    own = np.flatnonzero(rows == event)
+    here = int(own[0]) if len(own) else int(np.searchsorted(events["begin"][rows], state.cursor, side="right")) - 1
+    place = int(np.searchsorted(starts, here, side="right")) - 1 + direction
+    if not 0 <= place < len(starts):
+        return "no later iteration" if direction > 0 else "no earlier iteration"
+    row = int(rows[starts[place]])
+    state.go_to(row, remember=False)
+    number = int(events["inner"][row])
+    return f"iteration {number}" if number >= 0 else "outside of loops"
+
+
+def _row(event: int | None) -> int:
+    """A row that is none of an event's, where there is no event."""
+    return -1 if event is None else event
+
+
+def group_rows(state: State) -> Rows:
+    """Rows of the events of a warp group, by begin: of that under the cursor, of that of the selected event, or of the
+    CTA's first."""
+    launch, events = state.launch, state.launch.events
+    lane = state.current()
+    tracks = [lane.track] if lane is not None and lane.track >= 0 else []
+    if state.event is not None:
+        tracks.append(int(events["track"][state.event]))
+    tracks += [number for number, each in enumerate(launch.tracks) if each.cta == state.cta]
+    groups = [each for each in tracks if launch.tracks[each].kind is TrackKind.WARP_GROUP]
+    return track_rows(state, groups[0]) if groups else np.empty(0, np.int64)
+
+
+def track_rows(state: State, track: int) -> Rows:
+    """Rows of the events of a track, by begin."""
+    events = state.launch.events
+    rows = np.flatnonzero(events["track"] == track)
+    return rows[np.argsort(events["begin"][rows], kind="stable")]
+
+
+def same_site(state: State, direction: int) -> str:
+    """To the next event (1) of the same operation and agent, or the one before (-1)."""
+    if state.event is None:
+        return _NONE_SELECTED
+    events = state.launch.events
+    rows = track_rows(state, int(events["track"][state.event]))
+    rows = rows[events["site"][rows] == events["site"][state.event]]
+    place = int(np.flatnonzero(rows == state.event)[0]) + direction
+    if not 0 <= place < len(rows):
+        return f"the {'last' if direction > 0 else 'first'} of {len(rows)}"
+    state.go_to(int(rows[place]), remember=False)
+    return f"{place + 1} of {len(rows)} of the same line"
+
+
+def worst_wait(state: State, direction: int) -> str:
+    """To the longest wait of the launch; from there to the next longest (1), or back (-1)."""
+    launch = state.launch
+    rows = np.flatnonzero(waits(launch))
+    if not len(rows):
+        return "nobody waits"
+    rows = rows[np.argsort(launch.events["begin"][rows] - launch.events["end"][rows], kind="stable")]
+    own = np.flatnonzero(rows == _row(state.event))
+    place = max(0, min(int(own[0]) + direction, len(rows) - 1)) if len(own) else 0
+    state.go_to(int(rows[place]))
+    return "the longest wait of the launch" if place == 0 else f"wait {place + 1} of {len(rows)} by length"
+
+
+def wait(state: State, direction: int) -> str:
+    """To the next wait of the lane (1), or the one before (-1)."""
+    if state.step(direction, waits(state.launch)):
+        return ""
+    return f"no {'later' if direction > 0 else 'earlier'} wait in this lane"
+
+
+def hit(state: State, direction: int) -> str:
+    """To the next hit of the search (1), or the one before (-1)."""
+    hits = state.hits
+    if hits is None:
+        return "nothing has been searched for: / does"
+    place = hits.after(state.cta, state.cursor, state.under_cursor(), direction)
+    if place is None:
+        return f"no hits: {hits.query}"
+    state.go_to(int(hits.events[place]))
+    return f"hit {place + 1:,} of {len(hits):,}: {hits.query}"
