@@ -199,18 +199,18 @@ class Drawing:
 
     def _labels(self, slices: Slices, window: Window, columns: int, row: tuple[NDArray[np.str_], Int64]) -> None:
         glyphs, paint = row
+        labelled, away = int(Paint.LABEL), -1
         for each in shown(slices, window, columns, FEWEST_FOR_LABEL):
-            event, look = int(slices.event[each.place]), int(slices.look[each.place])
-            names = self.names(event) if event >= 0 else (APPEARANCES[Look(look)].word.split()[0],)
-            touches = each.place > 0 and slices.end[each.place - 1] == slices.begin[each.place]
-            first = each.first
-            if touches and slices.look[each.place - 1] == look and slices.begin[each.place] >= window.begin:
-                glyphs[first], paint[first] = BOUNDARY, look | Paint.LABEL
+            event, look, first = int(slices.event[each.place]), int(slices.look[each.place]), each.first
+            begin = slices.begin[each.place]
+            before = int(slices.look[each.place - 1]) if each.place else away
+            if before == look and slices.end[each.place - 1] == begin and begin >= window.begin:
+                glyphs[first], paint[first] = BOUNDARY, look | labelled
                 first += 1
-            for name in names:
+            for name in self.names(event) if event >= 0 else (APPEARANCES[Look(look)].word.split()[0],):
                 if len(name) < each.last - first:
                     glyphs[first : first + len(name)] = list(name)
-                    paint[first : first + len(name)] = look | Paint.LABEL
+                    paint[first : first + len(name)] = look | labelled
                     break
 
     def names(self, event: int) -> tuple[str, ...]:
