@@ -15,17 +15,13 @@ from tlxviz.tui.looks import APPEARANCES, Look
 from tlxviz.tui.slices import Counter, Int64, Slices
 from tlxviz.tui.window import Window
 
-_FIRST_OF_EQUALS = np.array(
-    [Look.WAIT, *(look for look in Look if look not in (Look.WAIT, Look.AWAY)), Look.AWAY], np.int8
-)
+_RANK = np.array([{Look.WAIT: -1, Look.AWAY: len(Look)}.get(look, int(look)) for look in Look])
 """Of two that take as long, the first is shown: waiting is what the timeline is there to show."""
 _HEIGHTS = np.array(list("▁▂▃▄▅▆▇█"))
 _GLYPHS = np.array([APPEARANCES[look].glyph for look in Look])
 _WORK = (Look.LOAD, Look.STORE, Look.MMA, Look.NAMED)
 """Of an engine: shown wherever there is some, since what it competes with is nothing."""
 _IS_WORK = np.array([look in _WORK for look in Look])
-_RANKED_WORK = _IS_WORK[_FIRST_OF_EQUALS]
-_RANKED_ALIVE = _FIRST_OF_EQUALS.tolist().index(Look.ALIVE)
 _READ = 4096
 """Slices on screen up to which a lane is searched for those that have room for a name, or take no time."""
 FEWEST_FOR_LABEL = 4
@@ -83,16 +79,21 @@ def cells(slices: Slices, window: Window, columns: int) -> Cells:
         means = slices.means(edges) / max(1, slices.most)
         look, share = np.where(means > 0, Look.LOAD, Look.AWAY).astype(np.int8), means
     else:
-        found = slices.coverage(edges)[_FIRST_OF_EQUALS]
+        looks, found = slices.portions(edges)
+        if len(looks) > 1:
+            order = np.argsort(_RANK[looks])
+            looks, found = looks[order], found[order]
         widths = widths * max(1, slices.lanes)
-        found[-1] = np.maximum(widths - found[:-1].sum(axis=0), 0)
-        ranked = found.copy()
-        # an engine's work prevails over nothing, however short it is
-        idle = ~found[_RANKED_WORK].any(axis=0)
-        ranked[-1] *= idle
-        ranked[_RANKED_ALIVE] *= idle
+        away = np.maximum(widths - found.sum(axis=0), 0)
+        found = np.vstack((found, away))
+        ranked, work = found, np.flatnonzero(_IS_WORK[looks])
+        if len(work):
+            # an engine's work prevails over nothing, however short it is
+            ranked = found.copy()
+            weaker = [place for place, look in enumerate(looks.tolist()) if look == Look.ALIVE]
+            ranked[[*weaker, -1]] *= ~found[work].any(axis=0)
         best = np.argmax(ranked, axis=0)
-        look = _FIRST_OF_EQUALS[best]
+        look = np.append(looks, np.int8(Look.AWAY))[best]
         share = found[best, np.arange(columns)] / np.maximum(widths, 1)
     empty = widths == 0
     if empty.any():  # fewer cycles than columns: an empty one shows the cycle of the next
@@ -198,18 +199,18 @@ class Drawing:
 
     def _labels(self, slices: Slices, window: Window, columns: int, row: tuple[NDArray[np.str_], Int64]) -> None:
         glyphs, paint = row
+        labelled, away = int(Paint.LABEL), -1
         for each in shown(slices, window, columns, FEWEST_FOR_LABEL):
-            event, look = int(slices.event[each.place]), int(slices.look[each.place])
-            names = self.names(event) if event >= 0 else (APPEARANCES[Look(look)].word.split()[0],)
-            touches = each.place > 0 and slices.end[each.place - 1] == slices.begin[each.place]
-            first = each.first
-            if touches and slices.look[each.place - 1] == look and slices.begin[each.place] >= window.begin:
-                glyphs[first], paint[first] = BOUNDARY, look | Paint.LABEL
+            event, look, first = int(slices.event[each.place]), int(slices.look[each.place]), each.first
+            begin = slices.begin[each.place]
+            before = int(slices.look[each.place - 1]) if each.place else away
+            if before == look and slices.end[each.place - 1] == begin and begin >= window.begin:
+                glyphs[first], paint[first] = BOUNDARY, look | labelled
                 first += 1
-            for name in names:
+            for name in self.names(event) if event >= 0 else (APPEARANCES[Look(look)].word.split()[0],):
                 if len(name) < each.last - first:
                     glyphs[first : first + len(name)] = list(name)
-                    paint[first : first + len(name)] = look | Paint.LABEL
+                    paint[first : first + len(name)] = look | labelled
                     break
 
     def names(self, event: int) -> tuple[str, ...]:

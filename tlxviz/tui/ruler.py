@@ -48,7 +48,10 @@ def _at(window: Window, columns: int, how: tuple[float, float, int]) -> list[Tic
     number = math.ceil(window.begin * scale / size)
     made: list[Tick] = []
     while number * size < window.end * scale:
-        column = window.column(round(number * size / scale), columns)
+        cycle = number * size / scale
+        # times in ns need not be whole cycles
+        inside = int((cycle - window.begin) * columns / window.cycles)
+        column = window.column(int(cycle), columns) if scale == 1 else inside
         if 0 <= column < columns:
             made.append(Tick(column, f"{number * size:,.{digits}f}"))
         number += 1

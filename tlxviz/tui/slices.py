@@ -59,18 +59,31 @@ class Slices:
             One row for each `Look`, by number.
         """
         found = np.zeros((len(Look), len(edges) - 1), np.int64)
+        looks, portions = self.portions(edges)
+        found[looks] = portions
+        return found
+
+    def portions(self, edges: Int64) -> tuple[NDArray[np.int8], Int64]:
+        """The same for the looks that the lane has at all: which these are, and a row for each."""
+        looks, found = np.empty(0, np.int8), np.empty((0, len(edges) - 1), np.int64)
         if len(self):
             looks, sums = self.covered
             place = np.searchsorted(self.begin, edges, side="right")
             before = np.maximum(place - 1, 0)
-            inside = np.where(place > 0, np.clip(edges, self.begin[before], self.end[before]) - self.begin[before], 0)
-            for row, look in enumerate(looks):
-                until = sums[row, before] + np.where(self.look[before] == look, inside, 0)
-                found[look] = np.diff(np.where(place > 0, until, 0))
+            begin = self.begin[before]
+            inside = np.maximum(np.minimum(edges, self.end[before]) - begin, 0)
+            until = sums[:, before] + (self.look[before] == looks[:, None]) * inside
+            until[:, : int(np.searchsorted(place, 1))] = 0  # before the first slice
+            found = until[:, 1:] - until[:, :-1]
         if self.between != Look.AWAY:
-            alive = np.diff(np.clip(edges, *self.life))
-            found[self.between] += np.maximum(alive - found.sum(axis=0), 0)
-        return found
+            ends = np.minimum(np.maximum(edges, self.life[0]), self.life[1])
+            rest = np.maximum(ends[1:] - ends[:-1] - found.sum(axis=0), 0)
+            own = np.flatnonzero(looks == self.between)
+            if len(own):
+                found[own[0]] += rest
+            else:
+                looks, found = np.append(looks, np.int8(self.between)), np.vstack((found, rest))
+        return looks, found
 
     def at(self, cycle: int) -> int:
         """The slice in which a cycle lies; -1 for none. Of slices that take no time, the last."""
@@ -128,11 +141,13 @@ class Blend(Slices):
     def lanes(self) -> int:
         return len(self.parts)
 
-    def coverage(self, edges: Int64) -> Int64:
+    def portions(self, edges: Int64) -> tuple[NDArray[np.int8], Int64]:
         found = np.zeros((len(Look), len(edges) - 1), np.int64)
         for each in self.parts:
-            found += each.coverage(edges)
-        return found
+            looks, portions = each.portions(edges)
+            found[looks] += portions
+        looks = np.flatnonzero(found.any(axis=1)).astype(np.int8)
+        return looks, found[looks]
 
 
 def counter(begin: Int64, end: Int64, weight: Int64, look: Look) -> Counter:

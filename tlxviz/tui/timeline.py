@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
 
 import numpy as np
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.app import App
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
@@ -88,7 +86,7 @@ class Timeline(Widget, can_focus=True):
 
     @property
     def _dark(self) -> bool:
-        return cast("App[Any]", self.app).current_theme.dark  # pyright: ignore[reportUnknownMemberType]
+        return self.app.current_theme.dark  # pyright: ignore[reportUnknownMemberType]
 
     def _measured(self) -> _Frame:
         (width, height), state = self.size, self.state
@@ -143,6 +141,11 @@ class Timeline(Widget, can_focus=True):
     def on_resize(self) -> None:
         self.follow()
         self.refresh()
+
+    def forget(self) -> None:
+        """Keeps no lines for when they are drawn again."""
+        self._strips.clear()
+        self._rows.clear()
 
     def notify_style_update(self) -> None:
         self._strips.clear()
