@@ -49,7 +49,7 @@ class ReportCommand:
 
         sections = _sections(arguments.sections)
         streams.render(summary_reporter(launches, as_json=arguments.json, sections=sections))
-        if not arguments.json and sys.stdout.isatty():
+        if not arguments.json and sys.stdout is not None and sys.stdout.isatty():
             streams.note(f"next:  tlxviz view {operand(path)}")
         hung = any(launch.hang is not None for launch in launches)
         return int(ExitCode.FINDINGS if hung else ExitCode.OK)

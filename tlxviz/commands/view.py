@@ -26,6 +26,9 @@ class ViewCommand:
         parser.add_argument("trace", metavar="TRACE", type=named, help="a .tlxtrace file")
         parser.add_argument("--launch", metavar="N", type=int, help="begin with this launch of the trace, from 0")
         parser.add_argument(
+            "--with", dest="other", metavar="B", type=named, help="compare with another trace, one above the other"
+        )
+        parser.add_argument(
             "--theme",
             choices=("dark", "light", "mono"),
             help="mono: no colours, the default with NO_COLOR; else as last time",
@@ -39,15 +42,12 @@ class ViewCommand:
             from tlxviz.tui.settings import keys_file, load_keymap, state_folder
             from tlxviz.tui.store import Store
 
+        if arguments.other is not None:
+            return _compare(path, arguments.other, arguments.launch)
         keymap = load_keymap(keys_file())
         trace = load_trace(path)
-        if not trace.launches:
-            raise UsageError(f"{path} holds no launch.")
         number: int | None = arguments.launch
-        if number is not None and not 0 <= number < len(trace.launches):
-            count = len(trace.launches)
-            holds = "it holds only launch 0" if count == 1 else f"it holds 0 to {count - 1}"
-            raise UsageError(f"{path} has no launch {number}: {holds}.")
+        _check_launch(path, len(trace.launches), number or 0)
 
         with importing():
             from tlxviz.tui.app import TimelineApp
@@ -60,6 +60,33 @@ class ViewCommand:
         app = TimelineApp(trace, Path(path).name, state=state, keymap=keymap, store=store)
         app.run()
         return app.return_code or int(ExitCode.OK)
+
+
+def _compare(first: str, second: str, number: int | None) -> int:
+    """Two traces one above the other: launch `number` of both, or the first that each has."""
+    from tlxviz.trace import load_trace
+
+    names = first, second
+    traces = [load_trace(name) for name in names]
+    for name, trace in zip(names, traces, strict=True):
+        _check_launch(name, len(trace.launches), number or 0)
+    with importing():
+        from tlxviz.tui.compare import compare_app
+
+    streams.flush()
+    shown = Path(first).name, Path(second).name
+    app = compare_app(traces[0], traces[1], shown if shown[0] != shown[1] else names, (number or 0, number or 0))
+    app.run()
+    return app.return_code or int(ExitCode.OK)
+
+
+def _check_launch(path: str, count: int, number: int) -> None:
+    """Raises UsageError unless a trace of so many launches has launch `number`."""
+    if not count:
+        raise UsageError(f"{path} holds no launch.")
+    if not 0 <= number < count:
+        holds = "it holds only launch 0" if count == 1 else f"it holds 0 to {count - 1}"
+        raise UsageError(f"{path} has no launch {number}: {holds}.")
 
 
 def _check_terminal(path: str) -> None:
