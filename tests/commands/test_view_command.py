@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from analysis.synthetic_traces import pipeline
 
-from tlxviz.commands import main, view
+from tlxviz.commands import main, terminal
 from tlxviz.trace import Trace, save_trace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,7 +62,7 @@ def truncated(path: Path) -> None:
     ],
 )
 def test_what_cannot_be_viewed(make, words, says: str, tmp_path: Path, capsys, monkeypatch) -> None:
-    monkeypatch.setattr(view, "_is_terminal", lambda stream: True)
+    monkeypatch.setattr(terminal, "is_terminal", lambda stream: True)
     path = tmp_path / "it.tlxtrace"
     make(path)
     assert main(["view", str(path), *words]) == 2
@@ -73,7 +73,7 @@ def test_what_cannot_be_viewed(make, words, says: str, tmp_path: Path, capsys, m
 
 
 def test_a_trace_of_a_newer_version(trace: Path, capsys, monkeypatch) -> None:
-    monkeypatch.setattr(view, "_is_terminal", lambda stream: True)
+    monkeypatch.setattr(terminal, "is_terminal", lambda stream: True)
     with zipfile.ZipFile(trace) as archive:
         manifest = json.loads(archive.read("manifest.json"))
     with zipfile.ZipFile(trace, "w") as archive:
@@ -83,7 +83,7 @@ def test_a_trace_of_a_newer_version(trace: Path, capsys, monkeypatch) -> None:
 
 
 def test_keys_that_are_wrong(trace: Path, tmp_path: Path, capsys, monkeypatch) -> None:
-    monkeypatch.setattr(view, "_is_terminal", lambda stream: True)
+    monkeypatch.setattr(terminal, "is_terminal", lambda stream: True)
     keys = tmp_path / "config" / "tlxviz" / "keys.toml"
     keys.parent.mkdir(parents=True)
     keys.write_text('[keys]\nfly = "f"\n')
@@ -92,7 +92,7 @@ def test_keys_that_are_wrong(trace: Path, tmp_path: Path, capsys, monkeypatch) -
 
 
 def test_a_dumb_terminal(trace: Path, capsys, monkeypatch) -> None:
-    monkeypatch.setattr(view, "_is_terminal", lambda stream: True)
+    monkeypatch.setattr(terminal, "is_terminal", lambda stream: True)
     monkeypatch.setenv("TERM", "dumb")
     assert main(["view", str(trace)]) == 2
     assert "TERM" in capsys.readouterr().err

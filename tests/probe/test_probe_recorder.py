@@ -300,8 +300,9 @@ def test_without_room_for_a_copy_there_is_one_launch(play: Play) -> None:
             {(1, 3), (2, 3), (1, 4), (2, 4), (3, 4)},
         ),
         (slow(0.1) | slow(0.2, 0.2, 0.2) | slow(*[0.2] * 4) | slow(*[0.2] * 6), {(0, 1)}),
+        (slow(0.1) | slow(0.2, 0.2, 0.2) | slow(*[0.2] * 4) | slow(0.2, 0.0, *[0.2] * 4), {(0, 1)}),
     ],
-    ids=["one is enough", "three are better", "with others of four", "some left out", "all are worse"],
+    ids=["one is enough", "three are better", "with others of four", "some left out", "all are worse", "most left out"],
 )
 def test_parts_are_as_few_as_slow_the_kernel_down_little(
     play: Play, costs: dict[tuple[Share, bool], float], shares: set[tuple[int, int]]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tlxviz.analysis.places import base_name
 from tlxviz.trace.model import LaunchTrace
 
 
@@ -113,12 +114,8 @@ def source_line(launch: LaunchTrace, file: str, line: int) -> str:
     """Text of a line of the kernel, without indentation; empty where the trace does not have it."""
     lines = launch.source.splitlines()
     index = line - launch.source_line
-    same = bool(file) and _base(file) == _base(launch.source_file)
+    same = bool(file) and base_name(file) == base_name(launch.source_file)
     return lines[index].strip() if same and 0 <= index < len(lines) else ""
-
-
-def _base(path: str) -> str:
-    return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def _waiter(launch: LaunchTrace, facts: Mapping[str, Any], arrivers: list[Arriver] | None) -> Waiter:

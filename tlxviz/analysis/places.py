@@ -13,6 +13,11 @@ SitePlace = tuple[str, str, str, int]
 """Kind, variable, file and line."""
 
 
+def base_name(path: str) -> str:
+    """The file's own name: traces of other machines have other folders, and other separators."""
+    return path.replace("\\", "/").rsplit("/", 1)[-1]
+
+
 def places_of_sites(
     launch: LaunchTrace, sites: Iterable[int] | None = None
 ) -> tuple[list[SitePlace], NDArray[np.int64]]:

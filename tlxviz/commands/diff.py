@@ -6,10 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tlxviz._errors import ExitCode, UsageError
+from tlxviz._errors import ExitCode
 from tlxviz.commands import streams
 from tlxviz.commands.base import named
 from tlxviz.commands.interrupts import importing
+from tlxviz.commands.launches import check_launches
 
 if TYPE_CHECKING:
     from tlxviz.trace.model import LaunchTrace
@@ -64,13 +65,8 @@ def _pairs(
     names: Sequence[str], launches: Sequence[Sequence[LaunchTrace]], chosen: tuple[int, int] | None
 ) -> list[tuple[int, int]]:
     """Which launches are compared. Raises UsageError where there are none."""
-    for name, each in zip(names, launches, strict=True):
-        if not each:
-            raise UsageError(f"{name} holds no launch.")
+    for place, (name, each) in enumerate(zip(names, launches, strict=True)):
+        check_launches(name, len(each), None if chosen is None else chosen[place])
     if chosen is None:
         return [(number, number) for number in range(min(map(len, launches)))]
-    for name, each, number in zip(names, launches, chosen, strict=True):
-        if number >= len(each):
-            holds = "it holds only launch 0" if len(each) == 1 else f"it holds 0 to {len(each) - 1}"
-            raise UsageError(f"{name} has no launch {number}: {holds}.")
     return [chosen]

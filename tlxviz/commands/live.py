@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 import time
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from tlxviz._errors import TlxvizError, UsageError
-from tlxviz.commands import streams
+from tlxviz.commands import streams, terminal
 
 if TYPE_CHECKING:
     from tlxviz.commands.ways import Progress
@@ -168,11 +167,8 @@ class ForkedRun:
 
 def check_terminal() -> None:
     """Raises UsageError unless there is a terminal to show a timeline in."""
-    for name, stream in (("stdout", streams.stdout()), ("stdin", sys.stdin), ("stderr", streams.stderr())):
-        if stream is None or not stream.isatty():
-            raise UsageError(f"-i shows a timeline in the terminal, and {name} is none: run it without -i.")
-    if os.environ.get("TERM") == "dumb":
-        raise UsageError("-i needs a terminal that is not dumb, as TERM says: run it without -i.")
+    if lack := terminal.lacking():
+        raise UsageError(f"-i shows a timeline in the terminal, and {lack}: run it without -i.")
     if find_spec("textual") is None:
         raise TlxvizError("-i needs the package textual, which is not installed: pip install textual.")
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from tlxviz._errors import ExitCode, UsageError
-from tlxviz.commands import streams
+from tlxviz.commands import streams, terminal
 from tlxviz.commands.base import named, operand
 from tlxviz.commands.interrupts import importing
+from tlxviz.commands.launches import check_launches
 
 
 class ReportCommand:
@@ -40,16 +40,13 @@ class ReportCommand:
 
         launches = load_trace(path).launches
         number: int | None = arguments.launch
+        check_launches(path, len(launches), number)
         if number is not None:
-            if not 0 <= number < len(launches):
-                raise UsageError(f"{path} has no launch {number}: {_numbers(len(launches))}.")
             launches = [launches[number]]
-        if not launches:
-            raise UsageError(f"{path} holds no launch.")
 
         sections = _sections(arguments.sections)
         streams.render(summary_reporter(launches, as_json=arguments.json, sections=sections))
-        if not arguments.json and sys.stdout is not None and sys.stdout.isatty():
+        if not arguments.json and terminal.is_terminal(streams.stdout()):
             streams.note(f"next:  tlxviz view {operand(path)}")
         hung = any(launch.hang is not None for launch in launches)
         return int(ExitCode.FINDINGS if hung else ExitCode.OK)
@@ -63,7 +60,3 @@ def _sections(given: list[str]) -> list[str]:
         if name not in (*NAMES, "all"):
             raise UsageError(f"the report has no section {name!r}: write {', '.join(NAMES)}, or all.")
     return list(NAMES) if "all" in wanted else wanted
-
-
-def _numbers(count: int) -> str:
-    return "it holds none" if count == 0 else "it holds only launch 0" if count == 1 else f"it holds 0 to {count - 1}"

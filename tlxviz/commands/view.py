@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 from tlxviz._errors import ExitCode, UsageError
-from tlxviz.commands import streams
+from tlxviz.commands import streams, terminal
 from tlxviz.commands.base import named, operand
 from tlxviz.commands.interrupts import importing
+from tlxviz.commands.launches import check_launches
 
 
 class ViewCommand:
@@ -36,7 +36,8 @@ class ViewCommand:
 
     def run(self, arguments: argparse.Namespace) -> int:
         path: str = arguments.trace
-        _check_terminal(path)
+        if lack := terminal.lacking():
+            raise UsageError(f"view needs a terminal, and {lack}: for text there is tlxviz report {operand(path)}.")
         with importing():
             from tlxviz.trace import load_trace
             from tlxviz.tui.settings import keys_file, load_keymap, state_folder
@@ -47,7 +48,7 @@ class ViewCommand:
         keymap = load_keymap(keys_file())
         trace = load_trace(path)
         number: int | None = arguments.launch
-        _check_launch(path, len(trace.launches), number or 0)
+        check_launches(path, len(trace.launches), number)
 
         with importing():
             from tlxviz.tui.app import TimelineApp
@@ -69,7 +70,7 @@ def _compare(first: str, second: str, number: int | None) -> int:
     names = first, second
     traces = [load_trace(name) for name in names]
     for name, trace in zip(names, traces, strict=True):
-        _check_launch(name, len(trace.launches), number or 0)
+        check_launches(name, len(trace.launches), number)
     with importing():
         from tlxviz.tui.compare import compare_app
 
@@ -78,33 +79,3 @@ def _compare(first: str, second: str, number: int | None) -> int:
     app = compare_app(traces[0], traces[1], shown if shown[0] != shown[1] else names, (number or 0, number or 0))
     app.run()
     return app.return_code or int(ExitCode.OK)
-
-
-def _check_launch(path: str, count: int, number: int) -> None:
-    """Raises UsageError unless a trace of so many launches has launch `number`."""
-    if not count:
-        raise UsageError(f"{path} holds no launch.")
-    if not 0 <= number < count:
-        holds = "it holds only launch 0" if count == 1 else f"it holds 0 to {count - 1}"
-        raise UsageError(f"{path} has no launch {number}: {holds}.")
-
-
-def _check_terminal(path: str) -> None:
-    """Raises UsageError where there is nothing to draw on, or nothing to read keys from."""
-    for name, stream in (("stdout", sys.stdout), ("stdin", sys.stdin), ("stderr", sys.stderr)):
-        if not _is_terminal(stream):
-            raise UsageError(
-                f"view needs a terminal, and {name} is none: for text there is tlxviz report {operand(path)}."
-            )
-    if os.environ.get("TERM") == "dumb":
-        raise UsageError(
-            f"view needs a terminal that is not dumb, as TERM says: for text there is tlxviz report {operand(path)}."
-        )
-
-
-def _is_terminal(stream: object) -> bool:
-    isatty = getattr(stream, "isatty", None)
-    try:
-        return bool(isatty and isatty())
-    except ValueError:  # it is closed
-        return False

@@ -5,18 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tlxviz.analysis.places import base_name
 from tlxviz.trace.model import LaunchTrace, TrackKind
-
-
-def base(path: str) -> str:
-    """The file's own name: traces from other machines have other directories."""
-    return path.replace("\\", "/").rsplit("/", 1)[-1]
 
 
 def sites_at(launch: LaunchTrace, file: str, line: int) -> frozenset[int]:
     """Numbers of the sites at a line."""
     return frozenset(
-        number for number, each in enumerate(launch.sites) if each.line == line and base(each.file) == base(file)
+        number
+        for number, each in enumerate(launch.sites)
+        if each.line == line and base_name(each.file) == base_name(file)
     )
 
 

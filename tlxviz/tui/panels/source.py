@@ -15,10 +15,11 @@ from textual.widgets import Static
 
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.kinds import site_wait_kinds
+from tlxviz.analysis.places import base_name
 from tlxviz.ir import TtgirError, load_program
 from tlxviz.reporters.layout import place
 from tlxviz.tui.looks import APPEARANCES, Look
-from tlxviz.tui.lookup import base, next_at, sites_at
+from tlxviz.tui.lookup import next_at, sites_at
 from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
 from tlxviz.tui.panels.lists import Listing
@@ -52,7 +53,7 @@ def line_shares(account: Account) -> dict[int, LineShares]:
     waited = int(waits.sum())
     found: dict[int, tuple[int, int]] = {}
     for number, site in enumerate(launch.sites):
-        if base(site.file) == base(launch.source_file):
+        if base_name(site.file) == base_name(launch.source_file):
             time, waiting = found.get(site.line, (0, 0))
             found[site.line] = time + int(cycles[number]), waiting + int(waits[number])
     return {line: LineShares(time / max(1, life), waiting / max(1, waited)) for line, (time, waiting) in found.items()}
@@ -160,7 +161,7 @@ class SourcePanel(Panel):
         if current is None and site >= 0:
             head += f"  event at {place(launch.sites[site].file, launch.sites[site].line) or 'no line'}"
         else:
-            head += f"  {base(launch.source_file)}"
+            head += f"  {base_name(launch.source_file)}"
         return head
 
     def _site(self) -> int:
@@ -172,7 +173,7 @@ class SourcePanel(Panel):
     def _line_of_event(self) -> int | None:
         """The line of the source at which the selected event stands."""
         site, launch = self._site(), self.state.launch
-        if site < 0 or base(launch.sites[site].file) != base(launch.source_file):
+        if site < 0 or base_name(launch.sites[site].file) != base_name(launch.source_file):
             return None
         line = launch.sites[site].line
         return line if 0 <= line - launch.source_line < len(self._source) else None

@@ -11,11 +11,12 @@ from textual.widgets import OptionList, Static
 
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.findings import Finding, Severity, findings
+from tlxviz.analysis.places import base_name
 from tlxviz.analysis.waits import Wait, worst_waits
 from tlxviz.reporters.layout import percent, place, plural, whole
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import MEANINGS
-from tlxviz.tui.lookup import base, longest_at, sites_at
+from tlxviz.tui.lookup import longest_at, sites_at
 from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
 from tlxviz.tui.panels.lists import Choices
@@ -108,5 +109,5 @@ def _rows(launch: LaunchTrace, made: Stalls) -> Iterator[tuple[Text | str, objec
 
 def _where(launch: LaunchTrace, file: str, line: int) -> str:
     """`line 43` in the kernel's own file, which the source panel shows."""
-    own = bool(launch.source_file) and base(file) == base(launch.source_file)
+    own = bool(launch.source_file) and base_name(file) == base_name(launch.source_file)
     return f"line {line}" if own and line else place(file, line)
