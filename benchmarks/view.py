@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from analysis import least, several, simulated  # noqa: E402
 from rich.console import RenderableType  # noqa: E402
+from textual._compositor import CompositorUpdate  # noqa: E402
 from textual.events import Key  # noqa: E402
 from textual.screen import Screen  # noqa: E402
 
@@ -44,6 +45,8 @@ class TimedApp(TimelineApp):
 
     def _display(self, screen: Screen, renderable: RenderableType | None) -> None:
         super()._display(screen, renderable)
+        if isinstance(renderable, CompositorUpdate):
+            renderable.render_segments(self.console)  # which Textual leaves out without a terminal
         self.shown = time.perf_counter()
 
     async def complete(self, since: float) -> float:
@@ -72,7 +75,7 @@ async def keys(path: Path) -> None:
         state.changed()
         await pilot.pause()
         settle()
-        lanes = sum(timeline.lane_at(y) >= 0 for y in range(timeline.size.height))
+        lanes = sum(timeline.layout_now.lane_at(y) >= 0 for y in range(timeline.size.height))
         assert lanes >= LANES, lanes
         for scene, zooms in SCENES:
             state.window, state.cursor = state.cta_window(), sum(state.seen.lanes.life(0)) // 2

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tui.ring_scene import LOAD, event, ring
 
 from tlxviz.trace import Trace, Track, TrackKind
-from tlxviz.tui.lanes import Lane, Lanes
+from tlxviz.tui.lane import Lane
+from tlxviz.tui.lanes import Lanes
 from tlxviz.tui.looks import Look
 from tlxviz.tui.slices import Counter, Slices, counter, cut, levels, overlap
 from tlxviz.tui.state import State

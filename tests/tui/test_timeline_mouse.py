@@ -9,7 +9,8 @@ from tui.ring_scene import FULL, event, ring
 
 from tlxviz.trace import LaunchTrace, Trace
 from tlxviz.tui.app import TimelineApp
-from tlxviz.tui.timeline import RULER, Timeline
+from tlxviz.tui.layout import RULER
+from tlxviz.tui.timeline import Timeline
 from tlxviz.tui.window import Window
 
 GUTTER = 20
@@ -95,13 +96,13 @@ def test_the_wheel_scrolls_lanes_and_the_cursor_brings_them_back() -> None:
     async def do(app: TimelineApp, pilot: Pilot[None], timeline: Timeline) -> None:
         wheel(events.MouseScrollDown, timeline, 50)
         await pilot.pause()
-        assert timeline.top == 3
+        assert timeline.layout_now.top == 3
         assert timeline.render_line(RULER).text.startswith("  TMA loads")
         app.state.cursor = 100
         app.state.changed()
-        assert timeline.top == 3
+        assert timeline.layout_now.top == 3
         await pilot.press("down")
-        assert timeline.top == 1
+        assert timeline.layout_now.top == 1
 
     play(do, ring(ctas=60))
 
@@ -112,7 +113,7 @@ def test_the_wheel_stops_at_the_ends() -> None:
             for _ in range(40):
                 wheel(kind, timeline, 50)
             await pilot.pause()
-            assert timeline.top == top
+            assert timeline.layout_now.top == top
 
     play(do, ring(ctas=60))
 
@@ -122,7 +123,7 @@ def test_ctrl_and_the_wheel_zoom_about_the_mouse() -> None:
         wheel(events.MouseScrollUp, timeline, GUTTER + 50, ctrl=True)
         await pilot.pause()
         assert app.state.window == Window(50, 450)
-        assert timeline.top == 0
+        assert timeline.layout_now.top == 0
 
     play(do)
 

@@ -132,6 +132,7 @@ class TimelineApp(App[None]):
         self.keymap = keymap or default_keymap()
         self.store = store
         self._monochrome = Monochrome()
+        self._styled = _Styled()
         self._drawn = False
         self._of_app: dict[str, Callable[[], str | Awaitable[None] | None]] = {
             "go_to": partial(self._ask, "go to", "1,234  12us  50%  i:40"),
@@ -159,7 +160,7 @@ class TimelineApp(App[None]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         filters = [*super().get_line_filters(), *([self._monochrome] if self.state.theme == "mono" else [])]
-        return [_Styled(), *filters] if filters else []
+        return [self._styled, *filters] if filters else []
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         for each in ACTIONS:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import meaning
-from tlxviz.tui.lanes import Lane
+from tlxviz.tui.lane import Lane
 from tlxviz.tui.looks import APPEARANCES, Look
 from tlxviz.tui.slices import Counter, Int64, Slices
 from tlxviz.tui.window import Window

@@ -12,7 +12,7 @@ from tlxviz.analysis.groups import warp_groups
 from tlxviz.analysis.iterations import Iterations, loop_iterations
 from tlxviz.analysis.steady import SteadyState, steady_states
 from tlxviz.trace.model import Trace, TrackKind
-from tlxviz.tui.lanes import Lane
+from tlxviz.tui.lane import Lane
 from tlxviz.tui.looks import Look
 from tlxviz.tui.slices import no_slices
 from tlxviz.tui.state import State

@@ -10,7 +10,8 @@ import numpy as np
 
 from tlxviz.analysis.account import Account
 from tlxviz.trace.model import LaunchTrace, Trace
-from tlxviz.tui.lanes import Lane, Lanes
+from tlxviz.tui.lane import Lane
+from tlxviz.tui.lanes import Lanes
 from tlxviz.tui.search import Hits
 from tlxviz.tui.window import Window
 

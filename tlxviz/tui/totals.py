@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tlxviz.tui.lanes import Lane
+from tlxviz.tui.lane import Lane
 from tlxviz.tui.looks import Look
 from tlxviz.tui.window import Window
 

@@ -17,7 +17,7 @@ from tlxviz.analysis.steady import SteadyState
 from tlxviz.reporters.layout import whole
 from tlxviz.trace.model import TrackKind
 from tlxviz.tui.draw import cells
-from tlxviz.tui.lanes import Lane
+from tlxviz.tui.lane import Lane
 from tlxviz.tui.looks import APPEARANCES, Look
 from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
