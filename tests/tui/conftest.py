@@ -1,0 +1,39 @@
+"""What tests of the timeline share."""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+
+import pytest
+import textual._wait
+from textual._context import active_app
+from textual.app import App, ScreenStackError
+
+
+async def _quiet(min_sleep: float = 0, max_sleep: float = 1) -> None:
+    """Returns when nothing is left to do but to wait for a key, and all of it is on screen."""
+    loop, app, until = asyncio.get_running_loop(), active_app.get(), monotonic() + max_sleep
+    while monotonic() < until:
+        while loop._ready and monotonic() < until:  # type: ignore[attr-defined]
+            await asyncio.sleep(0)
+        if any(each.is_running for each in app.workers):
+            await textual._wait.wait_for_idle(min_sleep, until - monotonic())
+        _draw(app)
+        if not loop._ready:  # type: ignore[attr-defined]
+            break
+
+
+def _draw(app: App[object]) -> None:
+    """What Textual does with its next frame, now."""
+    try:
+        app.screen._on_timer_update()
+    except ScreenStackError:  # the app is at its end
+        return
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has Textual's pilot go on as soon as a key is dealt with; its own way is to sleep 20 ms until nothing computes."""
+    for module in ("app", "pilot"):
+        monkeypatch.setattr(f"textual.{module}.wait_for_idle", _quiet)
