@@ -34,6 +34,7 @@ def _draw(app: App[object]) -> None:
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Has Textual's pilot go on as soon as a key is dealt with; its own way is to sleep 20 ms until nothing computes."""
+    """Has Textual's pilot go on as soon as a key is dealt with, where it sleeps 20 ms at a time; with no animations."""
+    monkeypatch.setattr("textual.constants.TEXTUAL_ANIMATIONS", "none")
     for module in ("app", "pilot"):
         monkeypatch.setattr(f"textual.{module}.wait_for_idle", _quiet)

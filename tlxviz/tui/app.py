@@ -110,6 +110,7 @@ class TimelineApp(App[None]):
     .tiny #drawer { display: none; }
     .tiny.opened #timeline { display: none; }
     .tiny.opened #drawer { display: block; height: 1fr; min-height: 0; }
+    VerticalScroll { scrollbar-gutter: stable; }
     .hidden { display: none; }
     """
 
@@ -220,8 +221,8 @@ class TimelineApp(App[None]):
         if not self._drawn:
             return
         main, width = self.screen_stack[0], self.size.width
-        main.query_one("#head", Static).update(lines.head(self.state, width))
-        main.query_one("#foot", Static).update(lines.foot(self.state, width, self.keymap))
+        main.query_one("#head", Static).update(lines.head(self.state, width), layout=False)
+        main.query_one("#foot", Static).update(lines.foot(self.state, width, self.keymap), layout=False)
         main.query_one(Timeline).follow()
         drawer = main.query_one(TabbedContent)
         if drawer.display and drawer.active_pane is not None:
