@@ -187,6 +187,7 @@ class TimelineApp(App[None]):
 
     def on_mount(self) -> None:
         self._drawn = True
+        self._fit()  # for the first picture, and not only when told of the size
         timeline = self.query_one(Timeline)
         timeline.monochrome = self.state.theme == "mono"
         timeline.focus()
@@ -203,10 +204,13 @@ class TimelineApp(App[None]):
             settle()
 
     def on_resize(self) -> None:
+        self._fit()
+        self.call_after_refresh(self._follow)
+
+    def _fit(self) -> None:
         main = self.screen_stack[0]
         main.set_class(self.size.width >= _WIDE, "wide")
         main.set_class(self.size.width < _NARROW or self.size.height < _LOW, "tiny")
-        self.call_after_refresh(self._follow)
 
     def on_tabbed_content_tab_activated(self) -> None:
         self._follow()

@@ -138,7 +138,7 @@ class CtaMaker:
             lane.__dict__.pop("slices", None)  # that it shows what is known now
             return [_slot(key, each.name, cta, lambda each=each: barrier_slices(each, life)) for each in self._flips]
 
-        lane = Lane(key, "barriers", 1, cta, slices, self._key, make_own=own, shut=True)
+        lane = Lane(key, "barriers", 1, cta, slices, self._key, make_own=own, shut=True, slow=True)
         return lane
 
     def _buffers(self) -> Lane:
@@ -156,7 +156,7 @@ class CtaMaker:
             empty = no_slices(life=life)
             return Blend(empty.begin, empty.end, empty.look, empty.event, life=life, parts=parts)
 
-        lane = Lane(key, "buffers", 1, cta, slices, self._key, make_own=own, shut=True)
+        lane = Lane(key, "buffers", 1, cta, slices, self._key, make_own=own, shut=True, slow=True)
         return lane
 
 

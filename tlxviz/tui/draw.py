@@ -144,6 +144,11 @@ class Row:
     """A `Look` and flags of `Paint` for each."""
 
 
+def nothing(columns: int) -> Row:
+    """A line of blanks."""
+    return Row(np.full(columns, _GLYPHS[Look.AWAY]), np.full(columns, int(Look.AWAY), np.int64))
+
+
 class Drawing:
     """Draws lanes of one launch."""
 

@@ -26,6 +26,8 @@ class Lane:
     make_own: Callable[[], list[Lane]] | None = None
     shut: bool = False
     """Whether it stays folded until somebody unfolds it."""
+    slow: bool = False
+    """Whether what stands in it takes long to be worked out."""
 
     @cached_property
     def slices(self) -> Slices:
@@ -35,6 +37,11 @@ class Lane:
     def own(self) -> list[Lane]:
         """The lanes in it."""
         return self.make_own() if self.make_own else []
+
+    @property
+    def known(self) -> bool:
+        """Whether what stands in it has been worked out."""
+        return "slices" in self.__dict__
 
     @property
     def folds(self) -> bool:

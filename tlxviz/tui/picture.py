@@ -9,7 +9,7 @@ from textual.strip import Strip
 
 from tlxviz.tui.aim import Aim
 from tlxviz.tui.arrows import Pieces
-from tlxviz.tui.draw import Drawing, Paint, Row, columns_taken
+from tlxviz.tui.draw import Drawing, Paint, Row, columns_taken, nothing
 from tlxviz.tui.lane import Lane
 from tlxviz.tui.layout import RULER, SEPARATOR, Layout
 from tlxviz.tui.looks import Look
@@ -33,6 +33,7 @@ class Picture:
         self._palette = Palette(Theme())
         self._keys: list[Key] = []
         self._pieces: Pieces = {}
+        self._postponed: list[Lane] = []
         self._strips: dict[Key, Strip] = {}
         self._rows: dict[Key, Row] = {}
         self._drawing: tuple[object, Drawing] | None = None
@@ -41,6 +42,11 @@ class Picture:
     def layout(self) -> Layout:
         return self._layout
 
+    @property
+    def postponed(self) -> list[Lane]:
+        """Lanes that are shown blank, since what stands in them takes long to be worked out."""
+        return self._postponed
+
     def show(self, layout: Layout, palette: Palette) -> list[int] | None:
         """Takes over what is to be seen now.
 
@@ -48,7 +54,7 @@ class Picture:
             The lines that are not what they were; None if there are more or fewer than before.
         """
         self._layout, self._palette = layout, palette
-        self._pieces = self._aim.pieces(layout)
+        self._pieces, self._postponed = self._aim.pieces(layout), []
         before, self._keys = self._keys, [self._key(y) for y in range(layout.height)]
         if len(before) != len(self._keys):
             return None
@@ -88,6 +94,8 @@ class Picture:
         if number < 0:
             return (number, self._layout.width, theme)
         lane = self._layout.lanes[number]
+        if lane.slow and not lane.known:
+            self._postponed.append(lane)
         own = state.event if state.event is not None and self._holds(lane, state.event) else None
         folded = lane.folds and lane.key in state.folded
         current = number == self._layout.lane
@@ -97,7 +105,7 @@ class Picture:
 
     def _row_key(self, lane: Lane) -> Key:
         state = self._state
-        return (lane.key, state.seen.number, state.window, self._layout.columns, state.lit, id(lane.slices))
+        return (lane.key, state.seen.number, state.window, self._layout.columns, state.lit, _drawn(lane))
 
     def _holds(self, lane: Lane, event: int) -> bool:
         """Whether a lane shows an event."""
@@ -161,7 +169,11 @@ class Picture:
         if key not in self._rows:
             if len(self._rows) > _KEPT:
                 self._rows.clear()
-            self._rows[key] = self._drawing[1].row(lane, state.window, self._layout.columns, state.lit)
+            columns = self._layout.columns
+            blank = lane.slow and not lane.known
+            self._rows[key] = (
+                nothing(columns) if blank else self._drawing[1].row(lane, state.window, columns, state.lit)
+            )
         return self._rows[key]
 
     def _lane(self, y: int, number: int) -> Strip:
@@ -211,3 +223,8 @@ def _columns_of(begin: int, end: int, window: Window, columns: int) -> tuple[int
     """The columns on screen that a stretch of time takes."""
     first, last = columns_taken(np.array([max(begin, window.begin)]), np.array([min(end, window.end)]), window, columns)
     return (int(first[0]), int(last[0])) if end >= window.begin and begin < window.end else (0, 0)
+
+
+def _drawn(lane: Lane) -> int:
+    """Which slices a lane is drawn with; 0 as long as it is blank."""
+    return id(lane.slices) if lane.known or not lane.slow else 0

@@ -30,6 +30,7 @@ class Timeline(Widget, can_focus=True):
         self._picture = Picture(state)
         self._mouse = Mouse(state)
         self._palettes: dict[Theme, Palette] = {}
+        self._catches_up = False
 
     @property
     def layout_now(self) -> Layout:
@@ -55,7 +56,17 @@ class Timeline(Widget, can_focus=True):
         theme = Theme(dark, self.monochrome, tuple(self.get_line_filters()), self.background_colors[1])
         if theme not in self._palettes:
             self._palettes = {theme: Palette(theme)}  # of others, styles are not needed any more
-        return self._picture.show(laid_out(self.state, self.size, before), self._palettes[theme])
+        changed = self._picture.show(laid_out(self.state, self.size, before), self._palettes[theme])
+        if self._picture.postponed and not self._catches_up:
+            self._catches_up = self.call_after_refresh(self._catch_up)
+        return changed
+
+    def _catch_up(self) -> None:
+        """Draws what was left out of the picture that is on screen now, since it would have come later for it."""
+        self._catches_up = False
+        for lane in self._picture.postponed[:1]:
+            _ = lane.slices  # which works it out
+        self.follow()
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The lines as the terminal gets them.
