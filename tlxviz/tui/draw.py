@@ -22,6 +22,9 @@ _GLYPHS = np.array([APPEARANCES[look].glyph for look in Look])
 _WORK = (Look.LOAD, Look.STORE, Look.MMA, Look.NAMED)
 """Of an engine: shown wherever there is some, since what it competes with is nothing."""
 _IS_WORK = np.array([look in _WORK for look in Look])
+_WORDS = tuple(APPEARANCES[look].word.split()[0] for look in Look)
+# members of an enum take Python 3.11 a microsecond each, of which a picture has ten thousand
+_AWAY, _BUSY, _WAIT, _LOAD, _ALIVE = (int(look) for look in (Look.AWAY, Look.BUSY, Look.WAIT, Look.LOAD, Look.ALIVE))
 _READ = 4096
 """Slices on screen up to which a lane is searched for those that have room for a name, or take no time."""
 FEWEST_FOR_LABEL = 4
@@ -55,6 +58,9 @@ class Paint(IntFlag):
     """Part of an arrow to what it releases."""
 
 
+_DIM, _BOLD, _LABEL, _LIT = (int(flag) for flag in (Paint.DIM, Paint.BOLD, Paint.LABEL, Paint.LIT))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
     look: NDArray[np.int8]
@@ -77,7 +83,7 @@ def cells(slices: Slices, window: Window, columns: int) -> Cells:
     begun = np.diff(np.searchsorted(slices.begin, edges)) if len(slices) else np.zeros(columns, np.int64)
     if isinstance(slices, Counter):
         means = slices.means(edges) / max(1, slices.most)
-        look, share = np.where(means > 0, Look.LOAD, Look.AWAY).astype(np.int8), means
+        look, share = np.where(means > 0, _LOAD, _AWAY).astype(np.int8), means
     else:
         looks, found = slices.portions(edges)
         if len(looks) > 1:
@@ -90,10 +96,10 @@ def cells(slices: Slices, window: Window, columns: int) -> Cells:
         if len(work):
             # an engine's work prevails over nothing, however short it is
             ranked = found.copy()
-            weaker = [place for place, look in enumerate(looks.tolist()) if look == Look.ALIVE]
+            weaker = [place for place, look in enumerate(looks.tolist()) if look == _ALIVE]
             ranked[[*weaker, -1]] *= ~found[work].any(axis=0)
         best = np.argmax(ranked, axis=0)
-        look = np.append(looks, np.int8(Look.AWAY))[best]
+        look = np.append(looks, np.int8(_AWAY))[best]
         share = found[best, np.arange(columns)] / np.maximum(widths, 1)
     empty = widths == 0
     if empty.any():  # fewer cycles than columns: an empty one shows the cycle of the next
@@ -131,8 +137,8 @@ def columns_taken(begin: Int64, end: Int64, window: Window, columns: int) -> tup
     """The first column of each stretch of time, and the one behind its last; at least one column, and none outside."""
     first = window.columns_of(begin, columns)
     last = window.columns_of(end, columns) if window.cycles <= columns else window.columns_of(end - 1, columns) + 1
-    first = np.clip(first, 0, columns - 1)
-    return first, np.clip(np.maximum(last, first + 1), 0, columns)
+    first = np.minimum(np.maximum(first, 0), columns - 1)
+    return first, np.minimum(np.maximum(last, first + 1), columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,26 +169,28 @@ class Drawing:
         glyphs, paint = _GLYPHS[made.look], made.look.astype(np.int64)
         work = _IS_WORK[made.look]
         if isinstance(slices, Counter):
-            level = np.flatnonzero(made.look != Look.AWAY)
+            level = np.flatnonzero(made.look != _AWAY)
         else:
             level = np.flatnonzero(
-                (made.share < 1) & (work & (made.dense | (made.share < 0.5)) | (made.look == Look.BUSY) & made.dense)
+                (made.share < 1) & (work & (made.dense | (made.share < 0.5)) | (made.look == _BUSY) & made.dense)
             )
-        glyphs[level] = _HEIGHTS[np.clip(np.ceil(made.share[level] * 8).astype(int) - 1, 0, 7)]
+        eighths = np.ceil(made.share[level] * 8).astype(np.int64)
+        glyphs[level] = _HEIGHTS[np.minimum(np.maximum(eighths - 1, 0), 7)]
         # what takes no time, and stands for several, is seen where there is nothing else
-        alone = np.flatnonzero((made.look == Look.AWAY) & (made.begun > 0))
-        places = np.searchsorted(slices.begin, window.edges(columns)[alone])
-        glyphs[alone], paint[alone] = np.where(made.begun[alone] > 1, MOMENTS, MOMENT), slices.look[places]
-        shaded = made.dense & ~work & (made.look != Look.AWAY)
-        paint[shaded & (made.share < _LEAST)] |= Paint.DIM
-        paint[(made.look == Look.WAIT) & (made.share >= _MOST)] |= Paint.BOLD
+        alone = np.flatnonzero((made.look == _AWAY) & (made.begun > 0))
+        if len(alone):
+            places = np.searchsorted(slices.begin, window.edges(columns)[alone])
+            glyphs[alone], paint[alone] = np.where(made.begun[alone] > 1, MOMENTS, MOMENT), slices.look[places]
+        shaded = made.dense & ~work & (made.look != _AWAY)
+        paint[shaded & (made.share < _LEAST)] |= _DIM
+        paint[(made.look == _WAIT) & (made.share >= _MOST)] |= _BOLD
         if not isinstance(slices, Counter):
             part = slices.within(window.begin, window.end)
             if 0 < part.stop - part.start <= _READ and len(self._launch.events):
                 self._moments(slices, window, columns, made, (glyphs, paint))
                 self._labels(slices, window, columns, (glyphs, paint))
             if lit:
-                paint[self._lit(slices, window, columns, lit)] |= Paint.LIT
+                paint[self._lit(slices, window, columns, lit)] |= _LIT
         return Row(glyphs, paint)
 
     def _moments(
@@ -197,25 +205,30 @@ class Drawing:
         begin, end = (self._launch.events[name] for name in ("begin", "end"))
         # what overlapping work has no room for takes time all the same
         places = places[(event < 0) | (begin[event] == end[event])]
-        at = np.clip(window.columns_of(slices.begin[places], columns), 0, columns - 1)
-        free = ~made.dense[at] | (made.look[at] == Look.AWAY)
+        at = np.minimum(np.maximum(window.columns_of(slices.begin[places], columns), 0), columns - 1)
+        free = ~made.dense[at] | (made.look[at] == _AWAY)
         glyphs, paint = row
-        glyphs[at[free]], paint[at[free]] = MOMENT, slices.look[places[free]] | Paint.BOLD
+        glyphs[at[free]], paint[at[free]] = MOMENT, slices.look[places[free]] | _BOLD
 
     def _labels(self, slices: Slices, window: Window, columns: int, row: tuple[NDArray[np.str_], Int64]) -> None:
         glyphs, paint = row
-        labelled, away = int(Paint.LABEL), -1
-        for each in shown(slices, window, columns, FEWEST_FOR_LABEL):
-            event, look, first = int(slices.event[each.place]), int(slices.look[each.place]), each.first
-            begin = slices.begin[each.place]
-            before = int(slices.look[each.place - 1]) if each.place else away
-            if before == look and slices.end[each.place - 1] == begin and begin >= window.begin:
-                glyphs[first], paint[first] = BOUNDARY, look | labelled
+        found = shown(slices, window, columns, FEWEST_FOR_LABEL)
+        if not found:
+            return
+        places = np.array([each.place for each in found])
+        before = np.maximum(places - 1, 0)
+        goes_on = (places > 0) & (slices.look[before] == slices.look[places])
+        goes_on &= (slices.end[before] == slices.begin[places]) & (slices.begin[places] >= window.begin)
+        facts = (goes_on.tolist(), slices.event[places].tolist(), slices.look[places].tolist())
+        for each, meets, event, look in zip(found, *facts, strict=True):
+            first = each.first
+            if meets:
+                glyphs[first], paint[first] = BOUNDARY, look | _LABEL
                 first += 1
-            for name in self.names(event) if event >= 0 else (APPEARANCES[Look(look)].word.split()[0],):
+            for name in self.names(event) if event >= 0 else (_WORDS[look],):
                 if len(name) < each.last - first:
                     glyphs[first : first + len(name)] = list(name)
-                    paint[first : first + len(name)] = look | labelled
+                    paint[first : first + len(name)] = look | _LABEL
                     break
 
     def names(self, event: int) -> tuple[str, ...]:

@@ -70,8 +70,8 @@ class Picture:
         return self._strips[key]
 
     def forget(self) -> None:
-        """Keeps no lines for when they are drawn again."""
-        self._strips.clear()
+        """Keeps no lines for when they are drawn again, but those that are on screen."""
+        self._strips = {key: self._strips[key] for key in self._keys if key in self._strips}
         self._rows.clear()
 
     def _key(self, y: int) -> Key:

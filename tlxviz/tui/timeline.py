@@ -85,7 +85,7 @@ class Timeline(Widget, can_focus=True):
         return self._picture.strip(y) if y < height else Strip.blank(width)
 
     def forget(self) -> None:
-        """Keeps no lines for when they are drawn again."""
+        """Keeps no lines for when they are drawn again, but those that are on screen."""
         self._picture.forget()
 
     def on_resize(self) -> None:
