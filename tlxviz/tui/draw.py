@@ -219,8 +219,9 @@ class Drawing:
         before = np.maximum(places - 1, 0)
         goes_on = (places > 0) & (slices.look[before] == slices.look[places])
         goes_on &= (slices.end[before] == slices.begin[places]) & (slices.begin[places] >= window.begin)
-        facts = (goes_on.tolist(), slices.event[places].tolist(), slices.look[places].tolist())
-        for each, meets, event, look in zip(found, *facts, strict=True):
+        events: list[int] = slices.event[places].tolist()
+        looks: list[int] = slices.look[places].tolist()
+        for each, meets, event, look in zip(found, goes_on.tolist(), events, looks, strict=True):
             first = each.first
             if meets:
                 glyphs[first], paint[first] = BOUNDARY, look | _LABEL
