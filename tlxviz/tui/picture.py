@@ -19,7 +19,7 @@ from tlxviz.tui.state import State
 from tlxviz.tui.window import Window
 
 Key = tuple[object, ...]
-_KEPT = 2000
+_KEPT = 600
 """Lines that are kept for when they are drawn again."""
 
 
