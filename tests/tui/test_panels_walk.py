@@ -77,8 +77,8 @@ def test_facts_of_an_event() -> None:
             "expect full[1]  load, CTA 0, SM 0",
             "340 to 344: 4 cycles = 4 ns",
             "iteration 3 of outer 0, slot 1, phase 1, 4 KiB",
-            "pipeline.py:41  ttng.barrier_expect",
-            "  def pipeline(a, b):",
+            "pipeline.py:41  def pipeline(a, b):",
+            "ttng.barrier_expect",
         ]
 
     walk(made, steps)

@@ -79,11 +79,16 @@ class Operands:
         by = int(events["released_by"][event])
         return by if by >= 0 and events["site"][by] == events["site"][event] else -1
 
-    def writers(self, name: str) -> tuple[Writer, ...]:
-        """The places that write a buffer and that are no events of a trace: stores of warp groups."""
+    def writers(self, name: str, slot: int = UNKNOWN) -> tuple[Writer, ...]:
+        """The places that write a buffer and that are no events of a trace: stores of warp groups.
+
+        Args:
+            slot: Those that always write another one are left out; -1 for none of them.
+        """
         found: dict[Writer, None] = {}
         for each in self._accesses:
-            if each.writes and each.buffer.name == name and each.operation not in self._program.site_of:
+            other = slot >= 0 and each.index is not None and each.index.base is None and each.index.offset != slot
+            if each.writes and each.buffer.name == name and not other and each.operation not in self._program.site_of:
                 place = kernel_line(each.operation.location, self._program.kernel.location)
                 agent = agent_of(self._program, each.operation)
                 found.setdefault(

@@ -53,6 +53,8 @@ class Paint(IntFlag):
     """Part of the arrow from what released the selected event."""
     EFFECT = 1 << 13
     """Part of an arrow to what it releases."""
+    DATA = 1 << 14
+    """Part of an arrow along which data go."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -46,15 +46,18 @@ class Palette:
             colour, behind = ("#ffd75f", "#2a2410") if dark else ("#8a5a00", "#fff3cf")
         elif paint & Paint.EFFECT:
             colour, behind = ("#6fe3ff", "#0d2a31") if dark else ("#005f73", "#d4f5fb")
+        elif paint & Paint.DATA:
+            colour, behind = ("#8fe08a", "#13290f") if dark else ("#2b6b1f", "#def5d8")
         style = Style(color=colour, bgcolor=behind, dim=bool(paint & Paint.DIM) or None)
-        flags = paint & (Paint.BOLD | Paint.SELECTED | Paint.LIT | Paint.CAUSE | Paint.EFFECT)
-        bold = bool(flags & (Paint.BOLD | Paint.LIT | Paint.CAUSE | Paint.EFFECT)) or None
+        flags = paint & (Paint.BOLD | Paint.SELECTED | Paint.LIT | Paint.CAUSE | Paint.EFFECT | Paint.DATA)
+        bold = bool(flags & (Paint.BOLD | Paint.LIT | Paint.CAUSE | Paint.EFFECT | Paint.DATA)) or None
         return style + Style(bold=bold, reverse=bool(paint & Paint.SELECTED) or None)
 
     def _plain(self, paint: int) -> Style:
         return Style(
             dim=bool(paint & Paint.DIM) or None,
-            bold=bool(paint & (Paint.BOLD | Paint.LIT | Paint.CURSOR | Paint.CAUSE | Paint.EFFECT)) or None,
+            bold=bool(paint & (Paint.BOLD | Paint.LIT | Paint.CURSOR | Paint.CAUSE | Paint.EFFECT | Paint.DATA))
+            or None,
             reverse=bool(paint & (Paint.LABEL | Paint.SELECTED)) or None,
             underline=bool(paint & (Paint.SPAN | Paint.LIT)) or None,
         )

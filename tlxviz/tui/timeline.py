@@ -14,6 +14,7 @@ from textual.widget import Widget
 
 from tlxviz.tui.arrows import Arrow, Pieces, arrows, pieces
 from tlxviz.tui.draw import Drawing, Paint, Row, columns_taken
+from tlxviz.tui.flowing import asked_flow
 from tlxviz.tui.lanes import Lane
 from tlxviz.tui.looks import Look
 from tlxviz.tui.paint import Palette
@@ -160,8 +161,9 @@ class Timeline(Widget, can_focus=True):
         if state.event is None or not len(state.launch.events):
             self._arrows, self._pieces = (None, []), {}
             return
-        if self._arrows[0] != (state.seen.number, state.event):
-            self._arrows = (state.seen.number, state.event), arrows(state.launch, state.event)
+        made_from = state.seen.number, state.event, asked_flow(self, state)
+        if self._arrows[0] != made_from:
+            self._arrows = made_from, arrows(state.launch, state.event, made_from[2])
         found = self._arrows[1]
         numbers = {lane.key: number for number, lane in enumerate(self._lanes)} if found else {}
         lines: dict[int, int] = {}
