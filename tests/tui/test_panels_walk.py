@@ -264,3 +264,15 @@ def test_panels_say_what_is_not_there() -> None:
         assert user.said("hang-head") == "The launch ended: nothing hangs."
 
     walk(launch(), steps)
+
+
+def test_a_narrow_screen_says_below_who_arrives_and_waits() -> None:
+    async def steps(user: Walk) -> None:
+        await user.open("barriers")
+        assert user.said("barriers-roles") == "full: arrivals load 4, TMA 4; waits mma 4"
+        await user.press("down")
+        assert user.said("barriers-roles") == "empty: arrivals mma 4; waits load 4"
+        rows = [line.split() for line in user.screen() if line.split()[:1] in (["full"], ["empty"])]
+        assert [len(row) for row in rows] == [7, 7]  # all of them in 80 columns
+
+    walk(pipeline(4), steps, (80, 24))
