@@ -238,7 +238,7 @@ class Timeline(Widget, can_focus=True):
         if key not in self._strips:
             if len(self._strips) > _KEPT:
                 self._strips.clear()
-            self._strips[key] = self._draw(y).adjust_cell_length(width)
+            self._strips[key] = self._draw(y).adjust_cell_length(width).apply_style(self.rich_style)
         return self._strips[key]
 
     def _draw(self, y: int) -> Strip:
