@@ -77,8 +77,8 @@ def test_facts_of_an_event() -> None:
             "expect full[1]  load, CTA 0, SM 0",
             "340 to 344: 4 cycles = 4 ns",
             "iteration 3 of outer 0, slot 1, phase 1, 4 KiB",
-            "pipeline.py:41  ttng.barrier_expect",
-            "  def pipeline(a, b):",
+            "pipeline.py:41  def pipeline(a, b):",
+            "ttng.barrier_expect",
         ]
 
     walk(made, steps)
@@ -264,3 +264,15 @@ def test_panels_say_what_is_not_there() -> None:
         assert user.said("hang-head") == "The launch ended: nothing hangs."
 
     walk(launch(), steps)
+
+
+def test_a_narrow_screen_says_below_who_arrives_and_waits() -> None:
+    async def steps(user: Walk) -> None:
+        await user.open("barriers")
+        assert user.said("barriers-roles") == "full: arrivals load 4, TMA 4; waits mma 4"
+        await user.press("down")
+        assert user.said("barriers-roles") == "empty: arrivals mma 4; waits load 4"
+        rows = [line.split() for line in user.screen() if line.split()[:1] in (["full"], ["empty"])]
+        assert [len(row) for row in rows] == [7, 7]  # all of them in 80 columns
+
+    walk(pipeline(4), steps, (80, 24))

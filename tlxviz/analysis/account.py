@@ -8,9 +8,11 @@ from functools import cached_property
 from tlxviz.analysis.attribution import GroupAttribution, summed
 from tlxviz.analysis.compiled import Compiled, compiled
 from tlxviz.analysis.dependencies import dependencies
+from tlxviz.analysis.flow import DataFlow, data_flow
 from tlxviz.analysis.groups import WarpGroup, warp_groups
 from tlxviz.analysis.links import Dependencies
 from tlxviz.analysis.occupation import Int64, Occupation, occupation
+from tlxviz.analysis.operands import Operands
 from tlxviz.analysis.parts import Parts
 from tlxviz.analysis.path import CriticalPath, path_along
 from tlxviz.analysis.rings import Ring, rings
@@ -21,7 +23,7 @@ from tlxviz.analysis.steady import SteadyState, steady_states
 from tlxviz.analysis.strip import Strip, steady_strip
 from tlxviz.analysis.sums import Sums
 from tlxviz.analysis.utilisation import Coverage, Utilisation, coverage, utilisation
-from tlxviz.ir import TtgirError, load_program
+from tlxviz.ir import TtgirError, load_program, name_from_source
 from tlxviz.ir.program import Program
 from tlxviz.trace.model import LaunchTrace
 
@@ -92,19 +94,31 @@ class Account:
     @cached_property
     def roofline(self) -> Roofline | None:
         known = self.totals.counts[: len(self.launch.agents), :-1]
-        return roofline(self.launch, known.sum(axis=0), self._program)
+        return roofline(self.launch, known.sum(axis=0), self.program)
 
     @cached_property
-    def _program(self) -> Program | None:
-        """None where it cannot be read: whoever needs it says so."""
+    def program(self) -> Program | None:
+        """Names are those of the trace. None where there is none, or it cannot be read: whoever needs it says so."""
+        launch = self.launch
         try:
-            return load_program(self.launch.ttgir, f"TTGIR of {self.launch.kernel}") if self.launch.ttgir else None
+            found = load_program(launch.ttgir, f"TTGIR of {launch.kernel}") if launch.ttgir else None
         except TtgirError:
             return None
+        if found is not None:
+            name_from_source(found, launch.source, launch.source_file, launch.source_line)
+        return found
+
+    @cached_property
+    def operands(self) -> Operands | None:
+        return Operands(self.launch, self.program) if self.program is not None else None
+
+    @cached_property
+    def flow(self) -> DataFlow:
+        return data_flow(self.launch, self.program)
 
     @cached_property
     def compiled(self) -> Compiled | None:
-        return compiled(self.launch, self._program)
+        return compiled(self.launch, self.program)
 
     @cached_property
     def utilisation(self) -> Utilisation:

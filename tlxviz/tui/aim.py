@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tlxviz.analysis.flow import DataFlow
 from tlxviz.tui.arrows import Arrow, Pieces, arrows, pieces
 from tlxviz.tui.layout import Layout
 from tlxviz.tui.state import State
@@ -14,14 +15,14 @@ class Aim:
         self._state = state
         self._found: tuple[object, list[Arrow]] = (None, [])
 
-    def pieces(self, layout: Layout) -> Pieces:
-        """The arrows' cells, by line."""
+    def pieces(self, layout: Layout, flow: DataFlow | None) -> Pieces:
+        """The arrows' cells, by line; those along which data go once the launch's data flow is known."""
         state = self._state
         if state.event is None or not len(state.launch.events):
             return {}
-        selected = state.seen.number, state.event
+        selected = state.seen.number, state.event, flow
         if self._found[0] != selected:
-            self._found = selected, arrows(state.launch, state.event)
+            self._found = selected, arrows(state.launch, state.event, flow)
         found = self._found[1]
         numbers = {lane.key: number for number, lane in enumerate(layout.lanes)} if found else {}
         lines: dict[int, int] = {}

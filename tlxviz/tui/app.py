@@ -17,12 +17,13 @@ from textual.screen import Screen
 from textual.widgets import Static, TabbedContent, TabPane
 
 from tlxviz.trace.model import Trace
-from tlxviz.tui import lines, moving, travel
+from tlxviz.tui import flowing, lines, moving, travel
 from tlxviz.tui.ask import Ask
 from tlxviz.tui.export import save_screen
 from tlxviz.tui.keys import ACTIONS, Keymap, default_keymap, key_text, keys_text
 from tlxviz.tui.overlays import HelpScreen, MarksScreen
 from tlxviz.tui.panels import Panel, panels
+from tlxviz.tui.panels.source import SourcePanel
 from tlxviz.tui.places import PlaceError, go
 from tlxviz.tui.search import SearchError, find
 from tlxviz.tui.state import State
@@ -63,6 +64,8 @@ _OF_STATE: dict[str, Callable[[State], str]] = {
     "releases": travel.to_released,
     "previous_released": lambda state: travel.among_released(state, -1),
     "next_released": lambda state: travel.among_released(state, 1),
+    "data_from": flowing.to_source,
+    "data_to": flowing.to_target,
     "next_hit": lambda state: travel.hit(state, 1),
     "previous_hit": lambda state: travel.hit(state, -1),
     "range": moving.span,
@@ -313,6 +316,12 @@ class TimelineApp(App[None]):
                 self.call_after_refresh(self._into_panel)
                 return None
         return f"there is no panel {title}"
+
+    def on_panel_line_wanted(self, message: Panel.LineWanted) -> None:
+        for place, each in enumerate(self.query(Panel)):
+            if isinstance(each, SourcePanel):
+                self._open_panel(place)
+                self.call_after_refresh(each.show_line, message.line)
 
     def _into_panel(self) -> None:
         self._show_drawer()

@@ -56,6 +56,8 @@ class Paint(IntFlag):
     """Part of the arrow from what released the selected event."""
     EFFECT = 1 << 13
     """Part of an arrow to what it releases."""
+    DATA = 1 << 14
+    """Part of an arrow along which data go."""
 
 
 _DIM, _BOLD, _LABEL, _LIT = (int(flag) for flag in (Paint.DIM, Paint.BOLD, Paint.LABEL, Paint.LIT))

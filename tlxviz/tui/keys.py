@@ -55,8 +55,10 @@ _GROUPS: dict[str, list[tuple[str, str, str]]] = {
         ("previous_iteration", "I", "iteration before"),
         ("released_by", "[", "what released the selected event"),
         ("releases", "]", "what the selected event released"),
-        ("previous_released", "{", "of several that were released together, the one before"),
-        ("next_released", "}", "of several that were released together, the next"),
+        ("previous_released", "{", "of several to which the last key could have gone, the one before"),
+        ("next_released", "}", "of several to which the last key could have gone, the next"),
+        ("data_from", "<", "what filled the slot that it reads, or freed the slot that it fills"),
+        ("data_to", ">", "what reads the slot that it fills, or fills the slot that it frees"),
     ],
     "Search": [
         ("search", "/", "search: wait a_full, line:104, >1000 cycles"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.segment import Segment
 from rich.style import Style
@@ -14,6 +14,7 @@ from tlxviz.tui.looks import APPEARANCES, Look
 
 _LOOK = 31
 """The bits of a cell's paint that hold its `Look`."""
+_ARROWS = Paint.CAUSE | Paint.EFFECT | Paint.DATA
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class Theme:
     """What Textual does to all colours on screen, as for terminals that have none."""
     background: Color = TRANSPARENT
     """The widget's, for the filters."""
+    base: Style = field(default_factory=Style.null)
+    """The widget's own colours, on which all others are put."""
 
 
 class Palette(dict[int, Style]):
@@ -48,7 +51,7 @@ class Palette(dict[int, Style]):
         return self._plain[key]
 
     def _filtered(self, style: Style) -> Style:
-        segments = [Segment(" ", style)]
+        segments = [Segment(" ", self.theme.base + style)]
         for each in self.theme.filters:
             segments = each.apply(segments, self.theme.background)
         return segments[0].style or Style.null()
@@ -75,16 +78,17 @@ def _coloured(paint: int, theme: Theme) -> Style:
         colour, behind = ("#ffd75f", "#2a2410") if dark else ("#8a5a00", "#fff3cf")
     elif paint & Paint.EFFECT:
         colour, behind = ("#6fe3ff", "#0d2a31") if dark else ("#005f73", "#d4f5fb")
+    elif paint & Paint.DATA:
+        colour, behind = ("#8fe08a", "#13290f") if dark else ("#2b6b1f", "#def5d8")
     style = Style(color=colour, bgcolor=behind, dim=bool(paint & Paint.DIM) or None)
-    flags = paint & (Paint.BOLD | Paint.SELECTED | Paint.LIT | Paint.CAUSE | Paint.EFFECT)
-    bold = bool(flags & (Paint.BOLD | Paint.LIT | Paint.CAUSE | Paint.EFFECT)) or None
+    bold = bool(paint & (Paint.BOLD | Paint.LIT | _ARROWS)) or None
     return style + Style(bold=bold, reverse=bool(paint & Paint.SELECTED) or None)
 
 
 def _plain(paint: int) -> Style:
     return Style(
         dim=bool(paint & Paint.DIM) or None,
-        bold=bool(paint & (Paint.BOLD | Paint.LIT | Paint.CURSOR | Paint.CAUSE | Paint.EFFECT)) or None,
+        bold=bool(paint & (Paint.BOLD | Paint.LIT | Paint.CURSOR | _ARROWS)) or None,
         reverse=bool(paint & (Paint.LABEL | Paint.SELECTED)) or None,
         underline=bool(paint & (Paint.SPAN | Paint.LIT)) or None,
     )

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from rich.segment import Segment
 from textual.strip import Strip
 
+from tlxviz.analysis.flow import DataFlow
 from tlxviz.tui.aim import Aim
 from tlxviz.tui.arrows import Pieces
 from tlxviz.tui.draw import Drawing, Paint, Row, columns_taken, nothing
@@ -47,14 +48,14 @@ class Picture:
         """Lanes that are shown blank, since what stands in them takes long to be worked out."""
         return self._postponed
 
-    def show(self, layout: Layout, palette: Palette) -> list[int] | None:
+    def show(self, layout: Layout, palette: Palette, flow: DataFlow | None) -> list[int] | None:
         """Takes over what is to be seen now.
 
         Returns:
             The lines that are not what they were; None if there are more or fewer than before.
         """
         self._layout, self._palette = layout, palette
-        self._pieces, self._postponed = self._aim.pieces(layout), []
+        self._pieces, self._postponed = self._aim.pieces(layout, flow), []
         before, self._keys = self._keys, [self._key(y) for y in range(layout.height)]
         if len(before) != len(self._keys):
             return None

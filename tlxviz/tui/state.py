@@ -91,6 +91,8 @@ class State:
     """Sites whose events are lit."""
     hits: Hits | None = None
     """What the last search has found in this launch."""
+    together: tuple[int, ...] = ()
+    """Events of which the last key went to one."""
     theme: str = "dark"
     """`dark`, `light`, or `mono` for no colour."""
     said: str = ""

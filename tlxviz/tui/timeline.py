@@ -9,6 +9,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tlxviz.tui.flowing import asked_flow
 from tlxviz.tui.layout import Layout, laid_out
 from tlxviz.tui.mouse import Mouse
 from tlxviz.tui.paint import Palette, Theme
@@ -53,10 +54,12 @@ class Timeline(Widget, can_focus=True):
     def _lay_out(self, before: Layout) -> list[int] | None:
         """The lines that are not what they were; None if there are more or fewer than before."""
         dark: bool = self.app.current_theme.dark  # pyright: ignore[reportUnknownMemberType]
-        theme = Theme(dark, self.monochrome, tuple(self.get_line_filters()), self.background_colors[1])
+        filters, background = tuple(self.get_line_filters()), self.background_colors[1]
+        theme = Theme(dark, self.monochrome, filters, background, self.rich_style)
         if theme not in self._palettes:
             self._palettes = {theme: Palette(theme)}  # of others, styles are not needed any more
-        changed = self._picture.show(laid_out(self.state, self.size, before), self._palettes[theme])
+        flow = asked_flow(self, self.state) if self.state.event is not None else None
+        changed = self._picture.show(laid_out(self.state, self.size, before), self._palettes[theme], flow)
         if self._picture.postponed and not self._catches_up:
             self._catches_up = self.call_after_refresh(self._catch_up)
         return changed

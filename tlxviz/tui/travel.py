@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlxviz.trace.model import TrackKind
+from tlxviz.tui import flowing
 from tlxviz.tui.lanes import waits
 from tlxviz.tui.state import State
 
@@ -34,6 +35,7 @@ def to_released(state: State) -> str:
     released = released_by(state, state.event)
     if not len(released):
         return "it released nothing"
+    state.together = ()
     state.go_to(int(released[0]))
     return f"1 of {len(released)} that it released: {{ and }} change" if len(released) > 1 else ""
 
@@ -42,6 +44,8 @@ def among_released(state: State, direction: int) -> str:
     """To the next (1) or the one before (-1) of those that one event has released."""
     if state.event is None:
         return _NONE_SELECTED
+    if said := flowing.among(state, direction):
+        return said
     releaser = int(state.launch.events["released_by"][state.event])
     together = released_by(state, releaser) if releaser >= 0 else np.empty(0, np.int64)
     if len(together) < 2:

@@ -175,7 +175,7 @@ def warp_group_dot(e: Emitter, op: Operation) -> None:
         e.charge(latency=core.register_cycles)
     e.order()
     row = e.row()
-    slot = f"{e.scalar(first)}.slot" if isinstance(first.type, MemDescType) else "-1"
+    slot = f"{e.scalar(op.groups['b'][0])}.slot"  # B's, after which the site is named; A may be in registers
     took = round(max(0.0, own - 1) * columns * core.issue_cycles_per_column)
     e.line(f"t = sm.issue(t, {took}, {count - core.queue}, {duration}, {duration / count})")
     x = e.let(f"sm.tensor_free - {duration}", "x")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from contextlib import suppress
-from threading import Thread
 from typing import TYPE_CHECKING, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from textual.events import Resize
+from textual.message import Message
 from textual.widget import Widget
 
 from tlxviz.analysis.account import Account
-from tlxviz.tui.panels.facts import Facts, Failure, facts_of
+from tlxviz.tui.panels.facts import Facts, Failure, facts_of, worked_out
 from tlxviz.tui.state import State
 
 if TYPE_CHECKING:
@@ -29,6 +27,13 @@ class Panel(Widget):
     Args:
         state: What is looked at. A panel that wants to go somewhere changes it, and calls its `changed`.
     """
+
+    class LineWanted(Message):
+        """Somebody wants to see a line of the kernel's file."""
+
+        def __init__(self, line: int) -> None:
+            super().__init__()
+            self.line = line
 
     title = ""
     order = 0
@@ -97,16 +102,7 @@ class Panel(Widget):
         return None
 
     async def _find(self, facts: Facts, name: str, work: Callable[[Account], object], apart: bool) -> None:
-        """Waits for a thread that does not keep the program from ending, as a pool's would."""
-        loop, done = asyncio.get_running_loop(), asyncio.Event()
-
-        def find() -> None:
-            facts.find(name, work, apart)
-            with suppress(RuntimeError):  # the program has ended meanwhile
-                loop.call_soon_threadsafe(done.set)
-
-        Thread(target=find, daemon=True).start()
-        await done.wait()
+        await worked_out(facts, name, work, apart)
         self.follow()
 
 

@@ -15,7 +15,10 @@ from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
 from tlxviz.tui.state import State
 
-_COLUMNS = ("barrier", "slots", "count", "mean wait", "worst", "slack", "critical", "arrivals", "waits")
+_COLUMNS = ("barrier", "slots", "count", "mean wait", "worst", "slack", "critical")
+_ROLES = ("arrivals", "waits")
+_WIDE = 110
+"""Columns from which there is room for who arrives and waits; else it stands below, for one barrier."""
 
 
 @panel
@@ -27,6 +30,7 @@ class BarriersPanel(Panel):
     DEFAULT_CSS = """
     BarriersPanel { layout: vertical; height: 1fr; }
     BarriersPanel DataTable { height: 1fr; }
+    BarriersPanel #barriers-roles { height: auto; max-height: 40%; background: $panel; }
     """
 
     def __init__(self, state: State) -> None:
@@ -37,13 +41,15 @@ class BarriersPanel(Panel):
     def compose(self) -> ComposeResult:
         yield Static(id="barriers-head", markup=False)
         yield DataTable[str](id="barriers-table", cursor_type="row", zebra_stripes=True)
+        yield Static(id="barriers-roles", markup=False)
 
     def show_state(self) -> None:
         uses = self.known("barrier uses", lambda account: barrier_uses(account.launch))
         slack = None
         if uses is not None and self.known("dependencies", lambda account: account.dependencies) is not None:
             slack = self.known("slack", lambda account: account.slack, apart=True)
-        shown = (self.state.launch, uses, slack)
+        wide = self.size.width >= _WIDE
+        shown = (self.state.launch, uses, slack, wide)
         if shown == self._shown:
             return
         self._shown = shown
@@ -58,14 +64,22 @@ class BarriersPanel(Panel):
         here = table.cursor_row
         self._uses = uses
         table.clear(columns=True)
-        table.add_columns(*_COLUMNS)
+        table.add_columns(*_COLUMNS, *(_ROLES if wide else ()))
         for number, each in enumerate(uses):
-            table.add_row(*_row(each, slack), key=str(number))
+            roles = (_said(each.arrivals), _said(each.waits)) if wide else ()
+            table.add_row(*_row(each, slack), *roles, key=str(number))
+        self.query_one("#barriers-roles").display = bool(uses) and not wide
         if uses:
             table.move_cursor(row=min(here, len(uses) - 1))
 
     def _table(self) -> DataTable[str]:
         return cast("DataTable[str]", self.query_one("#barriers-table", DataTable))
+
+    def on_data_table_row_highlighted(self, message: DataTable.RowHighlighted) -> None:
+        if message.cursor_row < len(self._uses):
+            use = self._uses[message.cursor_row]
+            said = f"{use.name}: arrivals {_said(use.arrivals) or 'none'}; waits {_said(use.waits) or 'none'}"
+            self.query_one("#barriers-roles", Static).update(said)
 
     def on_data_table_row_selected(self, message: DataTable.RowSelected) -> None:
         if message.cursor_row < len(self._uses):
@@ -76,7 +90,7 @@ class BarriersPanel(Panel):
 def _row(use: BarrierUse, slack: tuple[BarrierSlack, ...] | Failure | None) -> tuple[str, ...]:
     counts = "/".join(map(str, sorted(set(use.counts)))) or "?"
     waits = (f"{use.mean:,.0f}", whole(use.worst)) if use.waits else ("", "")
-    return (use.name, str(use.slots), counts, *waits, *_slack(use.name, slack), _said(use.arrivals), _said(use.waits))
+    return (use.name, str(use.slots), counts, *waits, *_slack(use.name, slack))
 
 
 def _slack(name: str, slack: tuple[BarrierSlack, ...] | Failure | None) -> tuple[str, str]:

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
-
-import numpy as np
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container, VerticalScroll
 from textual.widgets import OptionList, Static
 
-from tlxviz.analysis.chains import Stretch, stretches
+from tlxviz.analysis.account import Account
 from tlxviz.analysis.hang import source_line
-from tlxviz.analysis.links import Activity, Dependencies
+from tlxviz.analysis.links import Dependencies
+from tlxviz.analysis.operands import Operands
 from tlxviz.reporters.layout import place, size, whole
-from tlxviz.reporters.sections import ACTIVITY_WORDS
+from tlxviz.tui.flowing import FLOW, flow_work
 from tlxviz.tui.looks import APPEARANCES
 from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
 from tlxviz.tui.panels.lists import Choices
+from tlxviz.tui.panels.related import Line, Row, came_rows, cause_rows, heading, operand_rows, went_rows
 from tlxviz.tui.state import State
 from tlxviz.tui.totals import totals
 from tlxviz.tui.words import event_name, time_text
 
-_STEPS = 50
-"""Steps of a chain that are shown."""
-_COUNTED = 5000
-"""Steps of a chain that are followed, so that a key never waits for a long one."""
-_RELEASED = 20
-"""Events that one released, as shown."""
+OPERANDS = "operands"
+"""The fact's name."""
 
 
 @panel
@@ -72,23 +66,33 @@ class EventPanel(Panel):
 
     def _list(self, chain: Choices, event: int) -> None:
         made = self.known("dependencies", lambda account: account.dependencies)
-        key = (self.state.launch, event, made, self.state.units)
+        known = self.known(OPERANDS, _operands)
+        flow = self.known(FLOW, flow_work)
+        key = (self.state.launch, event, made, known, flow, self.state.units)
         if key == self._listed:
             return
         self._listed = key
-        rows: list[tuple[Text | str, object]] = [(Text("waited for", "bold"), None)]
+        rows: list[Row] = list(operand_rows(self.state, known, event)) if isinstance(known, Operands) else []
+        rows += came_rows(self.state, event)
+        rows.append(heading("waited for"))
         if isinstance(made, Dependencies):
-            rows += _steps(self.state, made, event)
+            rows += cause_rows(self.state, made, event)
         else:
             rows.append((made.why if isinstance(made, Failure) else WORKING, None))
-        first = next((at for at, (_, row) in enumerate(rows) if row not in (None, event)), None)
-        rows += _released(self.state, event)
+        first = next((at for at, (_, row) in enumerate(rows) if isinstance(row, int) and row != event), None)
+        rows += went_rows(self.state, event)
         chain.show(rows, first)
 
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
         chosen = self.query_one("#event-chain", Choices).payload(message.option_index)
-        if isinstance(chosen, int):
+        if isinstance(chosen, Line):
+            self.post_message(self.LineWanted(chosen.number))
+        elif isinstance(chosen, int):
             self.jump(chosen)
+
+
+def _operands(account: Account) -> Operands | Failure:
+    return account.operands or Failure("the trace has no TTGIR that this version can read")
 
 
 def _facts(state: State, event: int) -> Text:
@@ -101,61 +105,22 @@ def _facts(state: State, event: int) -> Text:
     if launch.clock_mhz > 0:
         takes += f" = {time_text(length, launch.clock_mhz, 'ns')}"
     lines.append(Text(takes))
-    where: list[str] = []
+    found: list[str] = []
     if column["inner"] >= 0:
         outer = f" of outer {column['outer']}" if column["outer"] not in (-1, column["inner"]) else ""
-        where.append(f"iteration {column['inner']}{outer}")
+        found.append(f"iteration {column['inner']}{outer}")
     elif column["outer"] >= 0:
-        where.append(f"outer iteration {column['outer']}")
-    where += [f"{name} {column[name]}" for name in ("slot", "phase") if column[name] >= 0]
+        found.append(f"outer iteration {column['outer']}")
+    found += [f"{name} {column[name]}" for name in ("slot", "phase") if column[name] >= 0]
     if column["bytes"] > 0:
-        where.append(size(column["bytes"]))
-    if where:
-        lines.append(Text(", ".join(where)))
+        found.append(size(column["bytes"]))
+    if found:
+        lines.append(Text(", ".join(found)))
     if 0 <= column["site"] < len(launch.sites):
         site = launch.sites[column["site"]]
-        lines.append(Text.assemble(place(site.file, site.line), (f"  {site.text}", "dim")))
-        if said := source_line(launch, site.file, site.line):
-            lines.append(Text(f"  {said}"))
+        where = Text.assemble((place(site.file, site.line), "bold"), f"  {source_line(launch, site.file, site.line)}")
+        lines += [each for each in (where, Text(site.text, "dim")) if each.plain.strip()]
     return Text("\n").join(lines)
-
-
-def _steps(state: State, made: Dependencies, event: int) -> Iterator[tuple[Text | str, object]]:
-    steps = list(islice(stretches(made, event), _COUNTED + 1))
-    for step in steps[:_STEPS]:
-        yield _step(state, step), step.row
-    if not steps:
-        yield "nothing", None
-    elif len(steps) > _COUNTED:
-        yield f"… and more than {whole(_COUNTED - _STEPS)} more steps", None
-    elif len(steps) > _STEPS:
-        yield f"… and {whole(len(steps) - _STEPS)} more steps", None
-
-
-def _step(state: State, step: Stretch) -> Text:
-    launch = state.launch
-    name = event_name(launch, step.row)
-    if step.activity is Activity.ARITHMETIC:
-        name = f"before {name}"
-    length = time_text(step.end - step.begin, launch.clock_mhz, state.units)
-    return Text.assemble(
-        (f"{launch.tracks[step.track].name}  ", "bold"), f"{name}  {length}  ", (ACTIVITY_WORDS[step.activity], "dim")
-    )
-
-
-def _released(state: State, event: int) -> Iterator[tuple[Text | str, object]]:
-    launch = state.launch
-    rows: list[int] = np.flatnonzero(launch.events["released_by"] == event).tolist()
-    if not rows:
-        return
-    yield Text(f"released {whole(len(rows))}", "bold"), None
-    for row in rows[:_RELEASED]:
-        length = int(launch.events["end"][row] - launch.events["begin"][row])
-        track = launch.tracks[int(launch.events["track"][row])]
-        took = time_text(length, launch.clock_mhz, state.units)
-        yield Text.assemble((f"{track.name}  ", "bold"), f"{event_name(launch, row)}  {took}"), row
-    if len(rows) > _RELEASED:
-        yield f"… and {whole(len(rows) - _RELEASED)} more", None
 
 
 def _of_range(state: State) -> Text:

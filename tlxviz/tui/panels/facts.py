@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from threading import Lock
+from threading import Lock, Thread
 from weakref import WeakKeyDictionary
 
 from tlxviz.analysis.account import Account
@@ -23,6 +25,8 @@ class Facts:
 
     def __init__(self, account: Account) -> None:
         self.account = account
+        self.asked: set[str] = set()
+        """Names of facts that somebody has asked for whom nobody need tell."""
         self._found: dict[str, object] = {}
         self._lock, self._apart = Lock(), Lock()
 
@@ -42,6 +46,19 @@ class Facts:
                     self._found[name] = work(self.account)
                 except Exception as error:  # a panel says so; the timeline goes on
                     self._found[name] = Failure(f"{type(error).__name__}: {error}")
+
+
+async def worked_out(facts: Facts, name: str, work: Callable[[Account], object], apart: bool = False) -> None:
+    """Until a fact is known. It is found in a thread that does not keep the program from ending, as a pool's would."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def find() -> None:
+        facts.find(name, work, apart)
+        with suppress(RuntimeError):  # the program has ended meanwhile
+            loop.call_soon_threadsafe(done.set)
+
+    Thread(target=find, daemon=True).start()
+    await done.wait()
 
 
 _facts: WeakKeyDictionary[State, dict[int, Facts]] = WeakKeyDictionary()

@@ -212,6 +212,16 @@ class SourcePanel(Panel):
         else:
             self.jump(event)
 
+    def show_line(self, line: int) -> None:
+        """The cursor on a line of the kernel's file, and its events lit."""
+        launch = self.state.launch
+        self.state.lit = sites_at(launch, launch.source_file, line)
+        self._in_ttgir = False
+        self.state.changed()
+        lines = self.query_one("#source-lines", Listing)
+        lines.focus()
+        lines.put(line - launch.source_line)
+
     def action_ttgir(self) -> None:
         self._in_ttgir = not self._in_ttgir
         self._followed = ()
