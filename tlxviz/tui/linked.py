@@ -29,8 +29,15 @@ class SideState(State):
     arranged: Callable[[SideState], list[Lane]] | None = None
     """Gives the rows; None until both sides are there."""
 
+    folds: Callable[[SideState], None] | None = None
+    """Folds the row under the cursor in both."""
+
     def visible(self) -> list[Lane]:
         return self.own() if self.arranged is None else self.arranged(self)
+
+    def fold(self) -> None:
+        if self.folds is not None:
+            self.folds(self)
 
     def own(self) -> list[Lane]:
         """The lanes that this launch has by itself."""
@@ -88,8 +95,10 @@ class Link:
         }
         """Names in A of the warp groups of B that correspond."""
         self.alignment = Alignment((self._wholes[A].begin, self._wholes[B].begin), "the first cycle")
+        self._ctas = self._opened()
         for number, each in enumerate(self.sides):
             each.arranged = self._arranged
+            each.folds = self._fold
             each.listeners.append(lambda number=number: self.follow(number))
         self.align_steady()
         self.whole()
@@ -104,12 +113,17 @@ class Link:
 
     def _arrange(self) -> tuple[list[Lane], list[Lane]]:
         own = [{self._name(number, lane): lane for lane in side.own()} for number, side in enumerate(self.sides)]
-        # the open CTAs' rows first, since the other CTAs of one have no counterparts in the other
-        names = [
-            name
-            for opened in (True, False)
-            for name in _merged(*([name for name in each if name.startswith("cta ") != opened] for each in own))
-        ]
+        pinned = {key.removeprefix(_MISSING) for side in self.sides for key in side.pinned if key.startswith(_MISSING)}
+        for side, each in zip(self.sides, own, strict=True):
+            pinned |= {name for name, lane in each.items() if lane.key in side.pinned}
+
+        def rank(name: str) -> int:
+            """The open CTAs' rows before others, since the other CTAs of one have no counterparts in the other."""
+            return 0 if name in pinned else 2 if name.startswith("cta ") else 1
+
+        names: list[str] = []
+        for wanted in range(3):
+            names += _merged(*([name for name in each if rank(name) == wanted] for each in own))
         rows: tuple[list[Lane], list[Lane]] = ([], [])
         for name in names:
             for number, side in enumerate(self.sides):
@@ -125,10 +139,26 @@ class Link:
             track = self.names.get(track, track)
         return ("" if lane.cta == self.sides[side].cta else head) + slash + track + more_slash + more
 
+    def pin(self) -> None:
+        """Keeps the row under the cursor on top in both, or no longer."""
+        at = self.sides[self.lead].lane
+        rows = [side.visible()[at].key for side in self.sides if at < len(side.visible())]
+        if len(rows) < 2:
+            return
+        pinned = any(key in side.pinned for key, side in zip(rows, self.sides, strict=True))
+        for key, side in zip(rows, self.sides, strict=True):
+            side.pinned = [each for each in side.pinned if each != key] if pinned else [*side.pinned, key]
+        self.sides[self.lead].put_on(rows[self.lead])
+        self.follow(self.lead)
+
+    def _fold(self, side: SideState) -> None:
+        self.lead = self.sides.index(side)
+        self.fold()
+
     def fold(self) -> None:
         """Folds or unfolds the row under the cursor, or else the one that it is in, in both. A CTA that is unfolded is
         the one that is compared from then on."""
-        side = self.lead
+        lead = side = self.lead
         lane = self.sides[side].current()
         if lane is not None and lane.key.startswith(_MISSING):  # it is the other's row
             side = 1 - side
@@ -143,8 +173,8 @@ class Link:
         folds = key not in state.folded
         if not folds and lane.cta != state.cta:
             state.open_cta(lane.cta)
-            self.lead = side
-            self.align_steady()
+            self.follow(side)
+            self.lead = lead
             self.whole()
             return
         for each, row in ((state, key), (other, other.visible()[at].key)):
@@ -158,15 +188,23 @@ class Link:
     def follow(self, lead: int) -> None:
         """The state of a side has changed: the other shows the same time and row."""
         self.lead = lead
+        if self._ctas != self._opened():  # somebody went to another CTA, with other iterations
+            self._ctas = self._opened()
+            self.align_steady()
+            return
         one, other = self.sides[lead], self.sides[1 - lead]
         by = self.alignment.cycles[1 - lead] - self.alignment.cycles[lead]
         other.window = Window(one.window.begin + by, one.window.end + by)
         other.cursor = one.cursor + by
         other.lane = one.lane
         other.units = one.units
+        other.span_from = one.span_from + by if one.span_from is not None else None
         other.span = Window(one.span.begin + by, one.span.end + by) if one.span is not None else None
         for each in self.listeners:
             each()
+
+    def _opened(self) -> tuple[int, ...]:
+        return tuple(each.cta for each in self.sides)
 
     def align(self, cycles: tuple[int, int], said: str) -> None:
         """Puts a cycle of A above one of B. What leads stays where it is."""
@@ -184,8 +222,14 @@ class Link:
         lives = [each.cta_window() for each in self.sides]
         begin = min(lives[A].begin, lives[B].begin - by)
         end = max(lives[A].end, lives[B].end - by)
-        self.sides[A].window = Window(begin, max(begin + 1, end))
-        self.follow(A)
+        shift = by if self.lead == B else 0
+        self.sides[self.lead].window = Window(begin + shift, max(begin + 1, end) + shift)
+        self.follow(self.lead)
+
+    def restored(self, lead: int) -> None:
+        """Both sides have been put as they were, with the alignment that they had."""
+        self._ctas = self._opened()
+        self.follow(lead)
 
     # ---- iterations
 
