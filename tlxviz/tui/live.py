@@ -199,7 +199,8 @@ class LiveApp(TimelineApp):
             follows = "" if self._following else "   <newest>: follow the newest time"
             keys = with_keys(f"<stop>: stop{follows}", self.keymap)
             said = f"{self._script} runs{': ' + doing if doing else ''}   {keys}"
-        self.main.query_one("#live", Static).update(said)
+        for line in self.main.query("#live").results(Static):  # none while the program ends
+            line.update(said)
 
     # ---- actions
 

@@ -164,7 +164,7 @@ class Program(App[None], inherit_bindings=False):
             settle()
 
     def redraw(self) -> None:
-        if self.drawn:
+        if self.drawn and self.main.query("#foot"):  # widgets go before `on_unmount` comes
             self.follow()
 
     # ---- actions

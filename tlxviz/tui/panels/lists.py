@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import ClassVar
 
 from rich.console import Console
@@ -51,6 +52,15 @@ class Options(OptionList, inherit_bindings=False):
             "choose": "select",
         }
     )
+    DEFAULT_CSS = "Options { text-wrap: nowrap; text-overflow: ellipsis; }"  # wrapping fails where there is no room
+
+    def action_page_down(self) -> None:
+        with suppress(KeyError):  # Textual's, where there is no room for a line
+            super().action_page_down()
+
+    def action_page_up(self) -> None:
+        with suppress(KeyError):
+            super().action_page_up()
 
 
 class Table(DataTable[str], inherit_bindings=False):
