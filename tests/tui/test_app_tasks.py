@@ -19,6 +19,7 @@ from tlxviz.tui.export import screen_text
 from tlxviz.tui.keys import ACTIONS, Mode, Scope, with_changes
 from tlxviz.tui.overlays import HelpScreen, MarksScreen
 from tlxviz.tui.panels.lists import Listing
+from tlxviz.tui.settings import put_theme
 from tlxviz.tui.state import State
 from tlxviz.tui.store import Store
 from tlxviz.tui.timeline import Timeline
@@ -407,6 +408,21 @@ def test_hints_have_the_keys_that_there_are() -> None:
 def test_without_colour_nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     assert pressed("z", "t", "t", "question_mark", "escape", "slash", "escape").event is not None
+
+
+def test_a_session_without_colour_leaves_the_theme_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace, store = Trace([pipeline()]), Store(tmp_path / "it.json")
+    assert walk(TimelineApp(trace, store=store), "t").theme == "light"
+    monkeypatch.setenv("NO_COLOR", "1")
+    for keys, shown, kept in (("z", "mono", "light"), ("t", "dark", "dark")):
+        state = store.read(trace)
+        put_theme(state)
+        assert state.theme == "mono"
+        assert walk(TimelineApp(trace, state=state, store=store), keys).theme == shown
+        assert store.read(trace).theme == kept
+    state = store.read(trace)
+    put_theme(state, "light")
+    assert state.theme == "light"
 
 
 # ---- kept from session to session

@@ -554,6 +554,25 @@ def test_a_pair_has_a_file_of_its_own(tmp_path: Path) -> None:
     assert Store.of(tmp_path, a, tmp_path / "missing") is None
 
 
+def test_at_20_columns_there_is_room_for_the_timelines_or_the_causes() -> None:
+    async def task(app: CompareApp, pilot: Pilot[None]) -> None:
+        assert not any("takes" in line for line in screen(app))
+        assert sum("mma" in line for line in screen(app)) >= 2
+        await pilot.press("enter")
+        await pilot.pause()
+        assert any("takes" in line for line in screen(app))
+        assert not app.query_one(Timeline).display or not app.query_one("#both").display
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.query_one("#both").display
+        await pilot.press("P", "P", "tab", "tab")
+        await pilot.pause()
+        assert app.link.lead == A
+        assert app.focused is app.query_one("#half-a Timeline")
+
+    with_app(pipeline(), late(12, 130), task, (20, 16))
+
+
 def test_lists_with_no_room_for_a_line() -> None:
     async def task(app: CompareApp, pilot: Pilot[None]) -> None:
         await pilot.press("m", "M")

@@ -71,6 +71,7 @@ class Script:
 @pytest.fixture(autouse=True)
 def _folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not the user's own."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
 

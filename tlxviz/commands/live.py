@@ -199,7 +199,7 @@ def watched(title: str, script: str) -> Path | int:
         In the new process, the folder in which a `Watch` is expected to write. In this one, when all is over, the exit
         status.
     """
-    from tlxviz.tui.settings import keys_file, load_keymap, state_folder, theme_wanted
+    from tlxviz.tui.settings import keys_file, load_keymap, state_folder
     from tlxviz.tui.store import Store
 
     keymap = load_keymap(keys_file())
@@ -218,7 +218,7 @@ def watched(title: str, script: str) -> Path | int:
         from tlxviz.tui.live import LiveApp
 
         store = Store.of_script(state_folder(), script)
-        app = LiveApp(run, title, keymap=keymap, store=store, theme=theme_wanted(None))
+        app = LiveApp(run, title, keymap=keymap, store=store)
         app.run()
         status = run.end()
         trace = run.kept()

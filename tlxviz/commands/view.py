@@ -43,13 +43,12 @@ class ViewCommand:
             raise UsageError(f"view needs a terminal, and {lack}: for text there is tlxviz report {operand(path)}.")
         with importing():
             from tlxviz.trace import load_trace
-            from tlxviz.tui.settings import keys_file, load_keymap, state_folder, theme_wanted
+            from tlxviz.tui.settings import keys_file, load_keymap, put_theme, state_folder
             from tlxviz.tui.store import Store
 
         keymap = load_keymap(keys_file())
-        theme = theme_wanted(arguments.theme)
         if arguments.other is not None:
-            return _compare(path, arguments.other, arguments.launch, keymap, theme)
+            return _compare(path, arguments.other, arguments.launch, keymap, arguments.theme)
         trace = load_trace(path)
         number: int | None = arguments.launch
         check_launches(path, len(trace.launches), number)
@@ -60,7 +59,7 @@ class ViewCommand:
 
         store = Store.of(state_folder(), Path(path))
         state = State.of(trace, number or 0) if store is None else store.read(trace, number)
-        state.theme = theme or state.theme
+        put_theme(state, arguments.theme)
         streams.flush()
         app = TimelineApp(trace, Path(path).name, state=state, keymap=keymap, store=store)
         app.run()
@@ -79,7 +78,7 @@ def _compare(first: str, second: str, number: int | None, keymap: Keymap, theme:
         from tlxviz.tui.compare import CompareApp
         from tlxviz.tui.linked import Link
         from tlxviz.tui.linked_store import LinkStore
-        from tlxviz.tui.settings import state_folder
+        from tlxviz.tui.settings import put_theme, state_folder
         from tlxviz.tui.store import Store
 
     file = Store.of(state_folder(), *map(Path, names))
@@ -87,7 +86,7 @@ def _compare(first: str, second: str, number: int | None, keymap: Keymap, theme:
     numbers = number or 0, number or 0
     link = Link(traces[0], traces[1], numbers) if store is None else store.read(traces[0], traces[1], number)
     for side in link.sides:
-        side.theme = theme or side.theme
+        put_theme(side, theme)
     streams.flush()
     shown = Path(first).name, Path(second).name
     app = CompareApp(link, shown if shown[0] != shown[1] else names, keymap=keymap, store=store)

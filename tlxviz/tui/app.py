@@ -13,13 +13,10 @@ from tlxviz.tui import lines, moving
 from tlxviz.tui.ask import Ask
 from tlxviz.tui.keys import Keymap
 from tlxviz.tui.panels import Panel, panels
-from tlxviz.tui.program import WIDE, Program
+from tlxviz.tui.program import LOW, NARROW, WIDE, Program
 from tlxviz.tui.state import State
 from tlxviz.tui.store import Store
 from tlxviz.tui.timeline import Timeline
-
-_NARROW, _LOW = 40, 12
-"""With fewer columns or lines there is room for the timeline, or for the panel, alone."""
 
 
 class TimelineApp(Program):
@@ -80,7 +77,7 @@ class TimelineApp(Program):
     def on_resize(self) -> None:
         main = self.main
         main.set_class(self.size.width >= WIDE, "wide")
-        main.set_class(self.size.width < _NARROW or self.size.height < _LOW, "tiny")
+        main.set_class(self.size.width < NARROW or self.size.height < LOW, "tiny")
         self.call_after_refresh(self.redraw)
 
     def on_tabbed_content_tab_activated(self) -> None:

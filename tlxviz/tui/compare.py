@@ -20,12 +20,12 @@ from tlxviz.tui.jumps import jump
 from tlxviz.tui.keys import Keymap, Mode
 from tlxviz.tui.linked import NAMES, A, B, Link
 from tlxviz.tui.linked_store import LinkStore
-from tlxviz.tui.program import WIDE, Program
+from tlxviz.tui.program import LOW, NARROW, WIDE, Program
 from tlxviz.tui.state import State
 from tlxviz.tui.timeline import Timeline
 from tlxviz.tui.words import fitted, time_text
 
-_LOW = 30
+_FEW = 30
 """Lines below which the causes have few."""
 
 
@@ -46,6 +46,10 @@ class CompareApp(Program):
     .half { height: 1fr; }
     Causes { height: 8; }
     .low Causes { height: 4; }
+    .low Causes #verdict { max-height: 2; }
+    .tiny Causes { display: none; }
+    .tiny.opened #both { display: none; }
+    .tiny.opened Causes { display: block; height: 1fr; }
     .wide #body { layout: horizontal; }
     .wide Causes { height: 1fr; width: 38%; padding-left: 1; }
     .hidden { display: none; }
@@ -95,7 +99,8 @@ class CompareApp(Program):
     def on_resize(self) -> None:
         main = self.main
         main.set_class(self.size.width >= WIDE, "wide")
-        main.set_class(self.size.height < _LOW, "low")
+        main.set_class(self.size.height < _FEW, "low")
+        main.set_class(self.size.width < NARROW or self.size.height < LOW, "tiny")
         self.call_after_refresh(self.redraw)
 
     def _compare(self) -> None:
@@ -129,7 +134,7 @@ class CompareApp(Program):
     def open_panel(self, place: int) -> str | None:
         if place:
             return "there is one panel"
-        self._causes().remove_class("hidden")
+        self._show_causes()
         return None
 
     def follow(self) -> None:
@@ -192,8 +197,12 @@ class CompareApp(Program):
     def _causes(self) -> Causes:
         return self.main.query_one(Causes)
 
-    def _into_causes(self) -> None:
+    def _show_causes(self) -> None:
         self._causes().remove_class("hidden")
+        self.main.add_class("opened")
+
+    def _into_causes(self) -> None:
+        self._show_causes()
         self._causes().query_one(OptionList).focus()
 
     def _next_side(self) -> None:
@@ -208,14 +217,17 @@ class CompareApp(Program):
             self._into_causes()
 
     def _take(self, side: int) -> None:
+        self.main.remove_class("opened")
         self._timeline(side).focus()
         self.link.follow(side)
 
     def _toggle_causes(self) -> None:
         causes = self._causes()
-        causes.toggle_class("hidden")
-        if causes.has_class("hidden"):
-            self.timeline().focus()
+        if causes.display:
+            causes.add_class("hidden")
+            self._take(self.link.lead)
+        else:
+            self._show_causes()
         self.call_after_refresh(self.redraw)
 
     def _clear(self) -> None:
@@ -224,9 +236,11 @@ class CompareApp(Program):
             for each in self.link.sides:
                 moving.clear(each)
         else:
-            self.timeline().focus()
+            self._take(self.link.lead)
 
     def on_causes_chosen(self, message: Causes.Chosen) -> None:
+        if self.main.has_class("tiny"):
+            self._take(self.link.lead)
         said = jump(self.link, message.part) if message.part is not None else ""
         self.say(said)
         self.redraw()

@@ -17,6 +17,7 @@ from tlxviz.trace.model import Trace
 from tlxviz.tui.app import TimelineApp
 from tlxviz.tui.keys import Keymap, Mode, bindings, with_keys
 from tlxviz.tui.reload import go_to_hang, hanging, nothing_yet, replace_trace
+from tlxviz.tui.settings import put_theme
 from tlxviz.tui.state import State
 from tlxviz.tui.store import Kept, Store, encoded_looks, restore_looks
 
@@ -78,7 +79,6 @@ class LiveApp(TimelineApp):
         keymap: The keys of each action, if not the default ones.
         store: Where what is not of one trace is kept for the next time that the script runs: how lanes stand, units,
             theme and the panel that is open.
-        theme: Rather than the one that is kept.
     """
 
     CSS = TimelineApp.CSS + "\n#live { height: 1; background: $panel; }"
@@ -91,13 +91,12 @@ class LiveApp(TimelineApp):
         *,
         keymap: Keymap | None = None,
         store: Store | None = None,
-        theme: str | None = None,
     ) -> None:
         state = State.of(nothing_yet(title))
         self._looks = store
         kept = store.restored(lambda kept: _restored(state, kept)) if store is not None else None
         self._panel, self._shown = kept or (_OUTPUT, True)
-        state.theme = theme or state.theme
+        put_theme(state)
         super().__init__(state.trace, title, state=state, keymap=keymap)
         self.doing |= {"newest": self._newest, "output": self._open_output, "stop": self._stop}
         self.recording = recording

@@ -41,6 +41,8 @@ from tlxviz.tui.timeline import Timeline
 
 WIDE = 160
 """Columns from which panels stand beside the timeline rather than below."""
+NARROW, LOW = 40, 12
+"""With fewer columns or lines there is room for the timeline, or for the panel, alone."""
 _KEEP_SECONDS = 10
 
 Done = str | Awaitable[None] | None
@@ -255,7 +257,7 @@ class Program(App[None], inherit_bindings=False):
     def _next_theme(self) -> str:
         theme = THEMES[(THEMES.index(self.state.theme) + 1) % len(THEMES)]
         for each in self.states:
-            each.theme = theme
+            each.theme, each.theme_kept = theme, ""
         self._show_theme()
         self._show_monochrome()
         self.refresh(layout=True)

@@ -13,6 +13,7 @@ from textual.keys import key_to_character
 
 from tlxviz._errors import UsageError
 from tlxviz.tui.keys import ACTIONS, NEEDED, Keymap, Scope, key_name, key_text, with_changes
+from tlxviz.tui.state import State
 
 
 class KeysError(UsageError):
@@ -29,9 +30,12 @@ def state_folder() -> Path:
     return _folder("XDG_STATE_HOME", ".local/state") / "views"
 
 
-def theme_wanted(given: str | None) -> str | None:
-    """The theme that is asked for, on the command line or by NO_COLOR; None for the one of last time."""
-    return given or ("mono" if os.environ.get("NO_COLOR") else None)
+def put_theme(state: State, given: str | None = None) -> None:
+    """Gives a state the theme of the command line, or else that of NO_COLOR, which is for this time only."""
+    if given is not None:
+        state.theme = given
+    elif os.environ.get("NO_COLOR"):
+        state.theme_kept, state.theme = state.theme, "mono"
 
 
 def _folder(variable: str, otherwise: str) -> Path:

@@ -101,6 +101,8 @@ class State:
     """What the last search has found in this launch."""
     theme: str = "dark"
     """`dark`, `light`, or `mono` for no colour."""
+    theme_kept: str = ""
+    """The theme for the next session, if it is another."""
     said: str = ""
     """The answer to the last key."""
     places: list[Place] = field(default_factory=list[Place])

@@ -137,7 +137,7 @@ def encoded_looks(state: State) -> Kept:
             for kernel, each in sorted(rows.items())
         },
         "units": state.units,
-        "theme": state.theme,
+        "theme": state.theme_kept or state.theme,
     }
 
 
