@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from analysis.synthetic_traces import pipeline
 
-from tlxviz.tui.keys import ACTIONS, as_markdown, default_keymap, key_name, key_text
+from tlxviz.tui.keys import ACTIONS, as_markdown, default_keymap, key_name, key_text, with_keys
 from tlxviz.tui.search import SearchError, find
 from tlxviz.tui.settings import KeysError, keys_file, load_keymap, state_folder
 from tlxviz.tui.words import fitted, share_text
@@ -16,7 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_no_key_does_two_things() -> None:
-    keys = [key for given in default_keymap().values() for key in given]
+    keymap = default_keymap()
+    keys = [(each.scope, key) for each in ACTIONS for key in keymap[each.name]]
     assert len(keys) == len(set(keys))
     assert all(len(default_keymap()[each.name]) == len(each.keys) for each in ACTIONS)
 
@@ -75,7 +77,7 @@ def test_keys_of_ones_own(tmp_path: Path) -> None:
         ('[keys]\n\nzoom_inn = "i"\n', "line 3: there is no action 'zoom_inn'. Did you mean zoom_in?"),
         ('[keys]\nzoom_in = "spcae"\n', "line 2: 'spcae' is no key."),
         ("[keys]\nzoom_in = 3\n", "line 2: 3 is no key."),
-        ('[keys]\nzoom_in = "i"\nquit = "i"\n', "line 3: the key of quit is that of zoom_in, too."),
+        ('[keys]\nzoom_in = "i"\nquit = "i"\n', "line 3: i is given to quit, and to zoom_in in line 2."),
         ('[keys]\nzoom_in = "i\n', "line 2: "),
         ('[kyes]\nzoom_in = "i"\n', "line 1: there is no table 'kyes' here"),
         ("keys = 3\n", "line 1: keys is a table"),
@@ -86,6 +88,52 @@ def test_a_bad_file_is_named_with_its_line(tmp_path: Path, text: str, says: str)
         keymap(tmp_path, text)
     assert str(caught.value).startswith(f"{tmp_path / 'keys.toml'}, {says}")
     assert caught.value.exit_code == 2
+
+
+def test_a_key_may_be_given_once_in_the_timeline_and_once_in_lists(tmp_path: Path) -> None:
+    made = keymap(tmp_path, '[keys]\nzoom_in = "f5"\nlist_down = "f5, n"\nttgir = "j"\n')
+    assert (made["zoom_in"], made["list_down"], made["next_hit"]) == (("f5",), ("f5", "n"), ("n",))
+    assert (made["ttgir"], made["down"]) == (("j",), ("down", "j"))
+    assert keymap(tmp_path, '[keys]\nlist_down = "k, down"\n')["list_up"] == ("up",)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[keys]\nttgir = "x"\nlist_up = "x, up"\n', "line 3: x is given to list_up, and to ttgir in line 2."),
+        ('[keys]\nask_earlier = "k"\n', "line 2: 'k' is typed where ask_earlier is a key."),
+        ('[keys]\nask_close = "space"\n', "line 2: 'space' is typed where ask_close is a key."),
+        ('[keys]\nclose = ""\n', "line 2: close is left with no key, and nothing else does what it does."),
+        ('[keys]\nttgir = "q"\nlist_left = "escape"\n', "line 3: close is left with no key"),
+        ('[keys]\nlist_dwon = "x"\n', "line 2: there is no action 'list_dwon'. Did you mean list_down?"),
+    ],
+)
+def test_keys_of_panels_and_lists_that_cannot_be(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(KeysError) as caught:
+        keymap(tmp_path, text)
+    assert str(caught.value).startswith(f"{tmp_path / 'keys.toml'}, {says}")
+
+
+def test_a_folder_of_settings_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    assert load_keymap(tmp_path / "file" / "keys.toml") == default_keymap()
+
+    def refused(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    assert load_keymap(tmp_path / "keys.toml") == default_keymap()  # a folder that may not be looked into
+    monkeypatch.setattr(os, "access", lambda *_: True)
+    with pytest.raises(KeysError, match=r"cannot read .*: Permission denied"):
+        load_keymap(tmp_path / "keys.toml")
+
+
+def test_keys_in_what_is_said() -> None:
+    keymap = default_keymap() | {"mark": ("f5",), "search": ()}
+    assert with_keys("<mark> sets one, <search> does, <2us and <nothing>", keymap) == (
+        "f5 sets one, search does, <2us and <nothing>"
+    )
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from analysis.synthetic_traces import PERIOD, hung, launch, pipeline
+from rich.text import Text
 from textual.pilot import Pilot
 
-from tlxviz.trace import LaunchTrace, SiteRow, Trace, Track, TrackKind
+from tlxviz.trace import Events, LaunchTrace, SiteRow, Trace, Track, TrackKind
 from tlxviz.tui.app import TimelineApp
 from tlxviz.tui.ask import Ask
 from tlxviz.tui.export import screen_text
-from tlxviz.tui.keys import ACTIONS
+from tlxviz.tui.keys import ACTIONS, Mode, Scope, with_changes
 from tlxviz.tui.overlays import HelpScreen, MarksScreen
+from tlxviz.tui.panels.lists import Listing
+from tlxviz.tui.settings import put_theme
 from tlxviz.tui.state import State
 from tlxviz.tui.store import Store
 from tlxviz.tui.timeline import Timeline
@@ -55,6 +59,15 @@ def selected(state: State) -> tuple[str, int, int] | None:
 
 def typed(text: str) -> list[str]:
     return [*text, "enter"]
+
+
+def two_ctas() -> LaunchTrace:
+    made = pipeline()
+    count = len(made.tracks)
+    tracks = [*made.tracks, *(replace(each, cta=1) for each in made.tracks)]
+    again = {name: made.events[name] for name in made.events.columns}
+    again["track"] = again["track"] + count
+    return replace(made, tracks=tracks, events=Events.concat([made.events, Events(again)]).in_order())
 
 
 # ---- time
@@ -278,7 +291,7 @@ def test_help_lists_all_keys_and_scrolls() -> None:
             await pilot.pause()
             seen += screen_text(app)
         for each in ACTIONS:
-            assert each.does[:20] in seen
+            assert (each.does[:20] in seen) == (Mode.VIEW in each.modes)
         await pilot.press("escape")
         await pilot.pause()
         assert not isinstance(app.screen, HelpScreen)
@@ -290,7 +303,7 @@ def test_the_palette_knows_every_action() -> None:
     async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
         titles = [each.title for each in app.get_system_commands(app.screen)]
         for each in ACTIONS:
-            if each.name != "palette":
+            if each.name != "palette" and each.scope is Scope.TIMELINE and Mode.VIEW in each.modes:
                 assert any(title.startswith(each.name.replace("_", " ")) for title in titles)
         await pilot.press("ctrl+p", *"worst wait")
         for _ in range(100):
@@ -353,7 +366,105 @@ def test_other_keys() -> None:
     assert selected(walk(app, "f5")) == ("mma", 40, 46)
 
 
+def test_other_keys_in_panels_lists_and_help() -> None:
+    changes = {"list_down": ("ctrl+n",), "list_up": ("down", "k"), "ttgir": ("f6",), "close": ("f7",)}
+    app = TimelineApp(Trace([pipeline()]), keymap=with_changes(changes | {"ask_close": ("f8",)}))
+
+    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
+        await pilot.press("o")
+        await pilot.pause()
+        listing = app.query_one("#source-lines", Listing)
+        assert listing.has_focus
+        assert "f6: TTGIR" in screen_text(app)
+        listing.show(9, lambda number: Text(str(number)))
+        await pilot.press("ctrl+n", "ctrl+n", "down", "j")
+        assert listing.cursor == 1  # j is nobody's in a list
+        await pilot.press("question_mark")
+        await pilot.pause()
+        lines = [line.strip("│ ").split() for line in screen_text(app).splitlines()]
+        assert lines[1][0] == "Source"
+        assert ["Ctrl+n", "next", "line"] in lines
+        assert ["↓", "k", "line", "before"] in lines
+        assert any(line[:1] == ["f6"] for line in lines)
+        await pilot.press("escape")
+        assert isinstance(app.screen, HelpScreen)
+        await pilot.press("f7")
+        assert not isinstance(app.screen, HelpScreen)
+        await pilot.press("escape", "slash")
+        assert app.query_one(Ask).has_class("open")
+        await pilot.press("f8")
+        assert not app.query_one(Ask).has_class("open")
+
+    walk(app, then=then, size=(100, 60))
+
+
+def test_hints_have_the_keys_that_there_are() -> None:
+    app = TimelineApp(Trace([pipeline()]), keymap=with_changes({"mark": ("f5",), "next": ("f6",)}))
+    assert walk(app, "M").said == "there is no mark: f5 sets one"
+    app = TimelineApp(Trace([pipeline()]), keymap=with_changes({"next": ("f6",)}))
+    assert "f6 and , go from one" in walk(app, "r").said
+
+
+def test_without_colour_nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert pressed("z", "t", "t", "question_mark", "escape", "slash", "escape").event is not None
+
+
+def test_a_session_without_colour_leaves_the_theme_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace, store = Trace([pipeline()]), Store(tmp_path / "it.json")
+    assert walk(TimelineApp(trace, store=store), "t").theme == "light"
+    monkeypatch.setenv("NO_COLOR", "1")
+    for keys, shown, kept in (("z", "mono", "light"), ("t", "dark", "dark")):
+        state = store.read(trace)
+        put_theme(state)
+        assert state.theme == "mono"
+        assert walk(TimelineApp(trace, state=state, store=store), keys).theme == shown
+        assert store.read(trace).theme == kept
+    state = store.read(trace)
+    put_theme(state, "light")
+    assert state.theme == "light"
+
+
 # ---- kept from session to session
+
+
+def test_what_was_unfolded_stays_so_in_the_next_session(tmp_path: Path) -> None:
+    trace, store = Trace([two_ctas(), two_ctas()]), Store(tmp_path / "it.json")
+    state = State.of(trace)
+    for key in ("cta 1", "cta 1/barriers", "cta 1"):  # unfolded, and then folded again with what is in it
+        assert state.put_on(key)
+        state.fold()
+    assert state.put_on("cta 0/barriers")
+    state.fold()
+    store.write(state)
+
+    after = Store(store.path).read(trace)
+    labels = [lane.label for lane in after.visible()]
+    assert labels == [lane.label for lane in state.visible()]
+    assert after.put_on("cta 1")
+    after.fold()
+    assert "cta 1/barriers/full[0]" in [lane.key for lane in after.visible()]
+    assert "cta 1/buffers" in after.folded
+    after.open_launch(1)  # of the same kernel
+    assert "cta 0/barriers/full[0]" in [lane.key for lane in after.visible()]
+
+
+def test_lanes_stand_as_they_did_for_each_kernel(tmp_path: Path) -> None:
+    trace, store = Trace([pipeline(), replace(pipeline(), kernel="other")]), Store(tmp_path / "it.json")
+    state = State.of(trace)
+    state.put_on("cta 0/barriers")
+    state.fold()
+    state.open_launch(1)
+    assert "cta 0/barriers" in state.folded
+    state.put_on("cta 0/mma")
+    state.pinned.append("cta 0/mma")
+    store.write(state)
+
+    after = Store(store.path).read(trace)
+    assert (after.seen.number, after.pinned, "cta 0/barriers" in after.folded) == (1, ["cta 0/mma"], True)
+    after.open_launch(0)
+    assert (after.pinned, "cta 0/barriers" in after.folded) == ([], False)
+    assert Store(store.path).read(trace, 0).pinned == []
 
 
 def test_the_next_session_goes_on_where_the_last_ended(tmp_path: Path) -> None:
@@ -373,7 +484,7 @@ def test_the_next_session_goes_on_where_the_last_ended(tmp_path: Path) -> None:
         lambda text: text[:40],
         lambda text: "",
         lambda text: "[]",
-        lambda text: text.replace('"version": 1', '"version": 2'),
+        lambda text: text.replace('"version": 2', '"version": 3'),
         lambda text: text.replace('"cursor": 40', '"cursor": 10000000'),
         lambda text: text.replace('"cursor": 40', '"cursor": "40"'),
         lambda text: text.replace('"units": "cycles"', '"units": "miles"'),
@@ -439,7 +550,7 @@ def test_every_action_at_every_size(made: LaunchTrace, tmp_path: Path, monkeypat
         for size in SIZES:
             await pilot.resize_terminal(*size)
             for each in ACTIONS:
-                if each.name != "quit":
+                if each.name != "quit" and each.scope is Scope.TIMELINE and Mode.VIEW in each.modes:
                     await app.action_do(each.name)
                     if len(app.screen_stack) > 1 or app.query_one(Ask).has_class("open"):
                         await pilot.press("escape")

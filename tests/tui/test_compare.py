@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,8 +14,15 @@ from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from tlxviz.trace import AgentRow, Events, LaunchTrace, SiteRow, Trace, Track, TrackKind, empty_events
-from tlxviz.tui.compare import Causes, CompareApp, compare_app
+from tlxviz.tui.ask import Ask
+from tlxviz.tui.causes import Causes
+from tlxviz.tui.compare import CompareApp, compare_app
+from tlxviz.tui.keys import ACTIONS, Mode, Scope, default_keymap
 from tlxviz.tui.linked import A, B, Link
+from tlxviz.tui.linked_store import LinkStore
+from tlxviz.tui.overlays import HelpScreen, MarksScreen
+from tlxviz.tui.store import Store
+from tlxviz.tui.timeline import Timeline
 
 LATE = 370
 """SM cycles by which `late` begins later."""
@@ -141,14 +149,19 @@ def test_a_row_is_folded_in_both() -> None:
     assert labels(made, A)[1:] == labels(made, B)[1:]
 
 
-def test_another_cta_that_is_unfolded_is_compared_from_then_on() -> None:
+def of_two_ctas() -> LaunchTrace:
+    """CTA 0, and the same 2000 cycles later as CTA 132."""
     other = pipeline()
     count, by = len(other.tracks), 2000
     tracks = [*other.tracks, *(replace(each, cta=132, begin=by, end=by + each.end) for each in other.tracks)]
     again = {name: other.events[name] for name in other.events.columns}
     again |= {"track": again["track"] + count, "begin": again["begin"] + by, "end": again["end"] + by}
     events = Events.concat([other.events, Events(again)]).in_order()
-    made = link(pipeline(), replace(other, tracks=tracks, events=events))
+    return replace(other, tracks=tracks, events=events)
+
+
+def test_another_cta_that_is_unfolded_is_compared_from_then_on() -> None:
+    made = link(pipeline(), of_two_ctas())
     assert labels(made, B)[-1] == "CTA 132"
     assert labels(made, A)[-1] == "no CTA 132"
     assert made.alignment.cycles == (0, 0)
@@ -160,7 +173,52 @@ def test_another_cta_that_is_unfolded_is_compared_from_then_on() -> None:
     assert made.sides[B].cta == 132
     assert labels(made, B)[labels(made, A).index("mma")] == "mma"
     assert made.sides[B].visible()[labels(made, A).index("mma")].cta == 132
-    assert made.alignment.cycles == (0, by)
+    assert made.alignment.cycles == (0, 2000)
+    assert made.lead == A  # which has the focus
+
+
+def test_an_event_of_another_cta_brings_that_cta_to_be_compared() -> None:
+    made = link(pipeline(), of_two_ctas())
+    b = made.sides[B]
+    event = next(
+        row for row in range(len(b.launch.events)) if b.launch.tracks[b.launch.events["track"][row]].cta == 132
+    )
+    b.go_to(event)
+    b.changed()
+
+    assert made.alignment.cycles == (0, 2000)
+    assert (made.lead, b.cursor - made.sides[A].cursor) == (B, 2000)
+    assert b.window.begin <= b.cursor < b.window.end
+
+
+def test_a_row_is_pinned_in_both_also_where_one_lacks_it() -> None:
+    made = link(pipeline(), plain())
+    a, b = made.sides
+    a.lane = labels(made, A).index("mma")
+    made.follow(A)
+    made.pin()
+    assert (labels(made, A)[0], labels(made, B)[0]) == ("mma", "no mma")
+    assert (a.lane, b.lane) == (0, 0)
+    made.pin()
+    assert (labels(made, A)[0], labels(made, B)[0]) == ("CTA 0", "CTA 0")
+    assert (a.pinned, b.pinned) == ([], [])
+
+
+def test_a_click_on_a_row_folds_it_in_both() -> None:
+    made = link(pipeline(), late())
+    made.sides[B].lane = 0
+    made.sides[B].fold()
+    made.sides[B].changed()
+    assert labels(made, A) == labels(made, B) == ["CTA 0"]
+
+
+def test_the_whole_is_shown_by_the_one_that_leads() -> None:
+    made = link(pipeline(4), late(40))
+    made.follow(B)
+    made.sides[B].window = made.sides[B].window.zoomed(0.1, 500, made.sides[B].seen.whole)
+    made.whole()
+    assert made.lead == B
+    assert (made.sides[A].window.end, made.sides[B].window.end) == (4030, 4030 + LATE)
 
 
 # ---- aligned
@@ -263,7 +321,9 @@ def test_a_cause_leads_to_its_place_in_both() -> None:
         ((20, 3), "hung"),
     ],
 )
-def test_every_key_on_every_pair_and_size(size: tuple[int, int], other: str) -> None:
+def test_every_action_on_every_pair_and_size(
+    size: tuple[int, int], other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     empty = replace(pipeline(), tracks=[], events=empty_events(), cycles=0)
     one = launch(
         [Track(TrackKind.WARP_GROUP, "main", 0, 0, 0, end=9)],
@@ -273,17 +333,21 @@ def test_every_key_on_every_pair_and_size(size: tuple[int, int], other: str) -> 
         cycles=9,
     )
     second = {"plain": plain(), "empty": empty, "hung": hung(), "one event": one}[other]
-    keys = "w s d A down . , x f 0 = S space space u c c tab . = tab enter tab escape f"
-    named = {".": "full_stop", ",": "comma", "=": "equals_sign"}
 
     async def task(app: CompareApp, pilot: Pilot[None]) -> None:
-        for key in keys.split():
-            await pilot.press(named.get(key, key))
+        for key in ("tab", "enter", "down", "enter", "tab", "end", "escape"):
+            await pilot.press(key)
+        for each in ACTIONS:
+            if each.scope is Scope.TIMELINE and Mode.COMPARE in each.modes and each.name != "quit":
+                await app.action_do(each.name)
+                if len(app.screen_stack) > 1 or app.query_one(Ask).has_class("open"):
+                    await pilot.press("escape")
         await pilot.pause()
         drawn = screen(app)
         assert len(drawn) == size[1]
         assert all(len(line) == size[0] for line in drawn)
 
+    monkeypatch.chdir(tmp_path)
     with_app(pipeline(), second, task, size)
     with_app(second, pipeline(), task, size)
 
@@ -322,3 +386,203 @@ def test_a_role_that_the_other_lacks_is_held_against_its_main_loop() -> None:
     a.lane = 0
     a.changed()
     assert (made.waiting(A), made.waiting(B)) == (None, None)
+
+
+# ---- the same keys as with one trace
+
+
+def test_a_search_finds_in_both_and_goes_on_in_the_one_with_the_focus() -> None:
+    async def task(app: CompareApp, pilot: Pilot[None]) -> None:
+        a, b = app.link.sides
+        await pilot.press("slash", *"wait full[1]")
+        await pilot.pause()
+        assert screen(app)[0].startswith("6 and 2 hits")
+        await pilot.press("enter", "n")
+        assert a.event is not None
+        assert (a.cursor, a.said) == (300, "hit 2 of 6: wait full[1]")
+        assert (b.cursor, b.event) == (300 + LATE, None)
+        await pilot.press("tab", "N")
+        assert b.event is not None
+        assert (app.link.lead, b.cursor, b.said) == (B, LATE + PERIOD, "hit 1 of 2: wait full[1]")
+        assert b.said in screen(app)[-1]
+        await pilot.press("escape")
+        assert (a.hits, b.hits, b.event) == (None, None, None)
+
+    with_app(pipeline(), late(4), task, (100, 30))
+
+
+def test_marks_are_of_the_trace_with_the_focus() -> None:
+    async def task(app: CompareApp, pilot: Pilot[None]) -> None:
+        a, b = app.link.sides
+        await pilot.press("g", *"500", "enter", "m", "tab", "g", *"40", "enter")
+        assert (a.marks, b.marks) == ([500], [])
+        await pilot.press("M")
+        assert b.said == "there is no mark: m sets one"
+        await pilot.press("tab", "tab", "g", *"700", "enter", "M")
+        assert isinstance(app.screen, MarksScreen)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert (a.cursor, b.cursor) == (500, 500 + LATE)
+
+    with_app(pipeline(), late(), task, (100, 30))
+
+
+def test_a_range_that_is_begun_is_one_of_both() -> None:
+    async def task(app: CompareApp, pilot: Pilot[None]) -> None:
+        await pilot.press("g", *"500", "enter", "v", "tab", "g", *"+60", "enter", "v")
+        a, b = app.link.sides
+        assert a.span is not None
+        assert b.span is not None
+        assert (a.span.begin, a.span.end, b.span.begin) == (500, 560, 500 + LATE)
+
+    with_app(pipeline(), late(), task, (100, 30))
+
+
+def test_help_has_the_keys_that_there_are_with_two_traces() -> None:
+    async def task(app: CompareApp, pilot: Pilot[None]) -> None:
+        await pilot.press("question_mark")
+        assert isinstance(app.screen, HelpScreen)
+        said = "\n".join(screen(app))
+        assert "line both up at the iteration" in said
+        assert "what the script prints" not in said
+        await pilot.press("question_mark", "enter", "question_mark")
+        await pilot.pause()
+        assert any(line.split()[:2] == ["│", "Causes"] and "while it has the focus" in line for line in screen(app))
+
+    with_app(pipeline(), late(), task, (100, 90))
+
+
+def test_keys_of_ones_own_and_the_palette() -> None:
+    keymap = default_keymap() | {"align": ("f5",), "quit": ()}
+
+    async def run() -> None:
+        app = CompareApp(Link(Trace([pipeline()]), Trace([late(period=130)])), keymap=keymap)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await pilot.press("down", "down", "g", *"520", "enter", "l")
+            assert app.link.alignment.said == "steady state of mma"
+            await pilot.press("f5")
+            assert app.link.alignment.said == "iteration 5 of mma"
+            await pilot.press("q")
+            assert app.is_running
+            names = [each.title.partition(":")[0] for each in app.get_system_commands(app.screen)]
+            assert {"align", "panel", "search", "theme"} <= {*names}
+            assert not {"source", "stop"} & {*names}
+
+    asyncio.run(run())
+
+
+def test_themes_and_units_are_those_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def task(app: CompareApp, pilot: Pilot[None]) -> None:
+        await pilot.press("t", "t", "u")
+        await pilot.pause()
+        assert [(each.theme, each.units) for each in app.link.sides] == [("mono", "ns")] * 2
+        assert [each.monochrome for each in app.query(Timeline)] == [True, True]
+        assert screen(app)[0].startswith(" A ")
+
+    with_app(pipeline(), late(), task, (100, 30))
+
+
+# ---- kept
+
+
+def kept_link(store: Store, *keys: str) -> Link:
+    traces = Trace([pipeline(), pipeline(3)]), Trace([late(period=130), late(4)])
+
+    async def run() -> Link:
+        kept = LinkStore(store)
+        app = CompareApp(kept.read(*traces), store=kept)
+        async with app.run_test(size=(100, 30)) as pilot:
+            await pilot.pause()
+            await pilot.press(*keys)
+            await pilot.pause()
+        return app.link
+
+    return asyncio.run(run())
+
+
+def test_a_pair_is_there_again_as_it_was_left(tmp_path: Path) -> None:
+    path = tmp_path / "states" / "pair.json"
+    before = kept_link(
+        Store(path), "down", "down", "p", "g", *"520", "enter", "l", "m", "w", "w", "u", "t", "tab", "x", "m"
+    )
+    after = kept_link(Store(path))
+
+    assert (after.lead, after.alignment) == (B, before.alignment)
+    assert before.alignment.said == "iteration 5 of mma"
+    for one, other in zip(before.sides, after.sides, strict=True):
+        for name in ("window", "cursor", "event", "pinned", "folded", "marks", "units", "theme", "cta", "lane"):
+            assert getattr(one, name) == getattr(other, name), name
+    assert after.sides[A].marks == [500]
+    assert len(after.sides[B].marks) == 1
+
+    traces = Trace([pipeline(), pipeline(3)]), Trace([late(period=130), late(4)])
+    second = LinkStore(Store(path)).read(*traces, 1)
+    assert [each.seen.number for each in second.sides] == [1, 1]
+    assert second.sides[A].units == "ns"
+    assert second.sides[A].marks == []
+    assert second.alignment.cycles == (0, LATE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[:90],
+        lambda text: text.replace('"lead": 1', '"lead": 2'),
+        lambda text: text.replace('"aligned": [', '"aligned": [1, '),
+        lambda text: text.replace('"sides": [', '"sides": [{}, '),
+        lambda text: text.replace('"launch": 0', '"launch": 9'),
+    ],
+)
+def test_a_pair_that_is_damaged_is_begun_anew(change: Callable[[str], str], tmp_path: Path) -> None:
+    path = tmp_path / "pair.json"
+    kept_link(Store(path), "tab", "w", "w", "u")
+    text = path.read_text()
+    assert change(text) != text
+    path.write_text(change(text))
+    made = kept_link(Store(path))
+    assert (made.lead, made.sides[A].units, made.alignment.said) == (A, "cycles", "steady state of mma")
+
+
+def test_a_pair_has_a_file_of_its_own(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text(name)
+    a, b = tmp_path / "a", tmp_path / "b"
+    stores = [Store.of(tmp_path, a), Store.of(tmp_path, b), Store.of(tmp_path, a, b), Store.of(tmp_path, b, a)]
+    assert len({each.path for each in stores if each is not None}) == 4
+    assert Store.of(tmp_path, a, tmp_path / "missing") is None
+
+
+def test_at_20_columns_there_is_room_for_the_timelines_or_the_causes() -> None:
+    async def task(app: CompareApp, pilot: Pilot[None]) -> None:
+        assert not any("takes" in line for line in screen(app))
+        assert sum("mma" in line for line in screen(app)) >= 2
+        await pilot.press("enter")
+        await pilot.pause()
+        assert any("takes" in line for line in screen(app))
+        assert not app.query_one(Timeline).display or not app.query_one("#both").display
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.query_one("#both").display
+        await pilot.press("P", "P", "tab", "tab")
+        await pilot.pause()
+        assert app.link.lead == A
+        assert app.focused is app.query_one("#half-a Timeline")
+
+    with_app(pipeline(), late(12, 130), task, (20, 16))
+
+
+def test_lists_with_no_room_for_a_line() -> None:
+    async def task(app: CompareApp, pilot: Pilot[None]) -> None:
+        await pilot.press("m", "M")
+        for size in ((5, 8), (1, 1), (20, 3), (1, 60)):
+            await pilot.resize_terminal(*size)
+            await pilot.press("pagedown", "pageup", "end", "home")
+        await pilot.press("escape", "enter")
+        for size in ((5, 8), (1, 1), (20, 3), (1, 60)):
+            await pilot.resize_terminal(*size)
+            await pilot.press("pagedown", "pageup", "end", "home")
+        assert app.query_one("#entries").has_focus
+
+    with_app(pipeline(), late(12, 130), task, (100, 30))

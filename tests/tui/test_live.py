@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,9 +28,15 @@ from textual.widgets import Log, TabbedContent, TabPane
 from tlxviz.commands import main
 from tlxviz.commands.live import ForkedRun, Watch
 from tlxviz.trace import LaunchTrace, Trace, load_trace, save_trace
+from tlxviz.tui.ask import Ask
+from tlxviz.tui.keys import ACTIONS, Mode, Scope, default_keymap
 from tlxviz.tui.live import LiveApp, plain
+from tlxviz.tui.overlays import HelpScreen
+from tlxviz.tui.panels import panels
 from tlxviz.tui.reload import nothing_yet, replace_trace
+from tlxviz.tui.settings import keys_file, state_folder
 from tlxviz.tui.state import State
+from tlxviz.tui.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "tests" / "end_to_end" / "scripts"
@@ -61,10 +68,21 @@ class Script:
         return "pipeline, 3 of 64"
 
 
+@pytest.fixture(autouse=True)
+def _folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the user's own."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+
+
 def with_app(
-    script: Script, task: Callable[[LiveApp, Pilot[None]], Awaitable[None]], size: tuple[int, int] = (80, 24)
+    script: Script,
+    task: Callable[[LiveApp, Pilot[None]], Awaitable[None]],
+    size: tuple[int, int] = (80, 24),
+    **options: Any,
 ) -> LiveApp:
-    app = LiveApp(script, "script.py")
+    app = LiveApp(script, "script.py", **options)
 
     async def run() -> None:
         async with app.run_test(size=size) as pilot:
@@ -257,6 +275,156 @@ def test_a_hang_is_opened_at_the_first_warp_group_that_waits(tmp_path: Path) -> 
     with_app(script, task)
 
 
+# ---- keys, and what is kept
+
+
+def test_keys_of_ones_own_are_said(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+
+    async def task(app: LiveApp, pilot: Pilot[None]) -> None:
+        script.record(grown(300))
+        await seen(app, pilot)
+        await pilot.press("a")
+        script.record(grown(301))
+        await seen(app, pilot)
+        assert "f9: stop   F: follow the newest time" in screen(app)[0]
+        await pilot.press("F", "ctrl+c")
+        assert app.state.window.end == 301 * PERIOD + 30
+        assert script.stops == 0
+        assert app.state.said == "q quits"
+        await pilot.press("f9")
+        assert script.stops == 1
+
+    with_app(script, task, (100, 24), keymap=default_keymap() | {"stop": ("f9",), "newest": ("F",)})
+
+
+def test_help_while_it_runs_and_the_output_behind_it(tmp_path: Path) -> None:
+    script = Script(tmp_path)
+
+    async def task(app: LiveApp, pilot: Pilot[None]) -> None:
+        await pilot.press("question_mark")
+        assert isinstance(app.screen, HelpScreen)
+        script.text = "step 1\n"
+        script.record(pipeline(4))
+        script.status = 3
+        await seen(app, pilot)
+        assert isinstance(app.screen, HelpScreen)
+        assert app.status == 3
+        await pilot.press("escape")
+        await pilot.pause()
+        assert any("step 1" in line for line in screen(app))
+        assert "exit status 3" in screen(app)[0]
+
+    with_app(script, task)
+
+
+def test_the_script_that_runs_again_has_the_lanes_of_its_kernels(tmp_path: Path) -> None:
+    other = replace(grown(4), kernel="other")
+    store = tmp_path / "states" / "script.json"
+
+    async def leave(app: LiveApp, pilot: Pilot[None]) -> None:
+        app.recording.record(grown(5))  # type: ignore[attr-defined]
+        await seen(app, pilot)
+        state = app.state
+        state.put_on("cta 0/barriers")
+        await pilot.press("space", "u", "t", "4")
+        app.recording.record(grown(5), other)  # type: ignore[attr-defined]
+        await pilot.press("end")
+        await seen(app, pilot)
+        await pilot.press("end")
+        assert state.launch.kernel == "other"
+        state.put_on("cta 0/mma")
+        await pilot.press("p")
+
+    async def come_back(app: LiveApp, pilot: Pilot[None]) -> None:
+        state = app.state
+        assert (state.units, state.theme) == ("ns", "light")
+        assert app.query_one(TabbedContent).active == app.query(TabPane)[3].id
+        app.recording.record(grown(5))  # type: ignore[attr-defined]
+        await seen(app, pilot)
+        assert "cta 0/barriers" not in state.folded
+        assert state.pinned == []
+        app.recording.record(grown(5), other)  # type: ignore[attr-defined]
+        await seen(app, pilot)
+        assert "cta 0/barriers" in state.folded
+        assert state.pinned == ["cta 0/mma"]
+        state.open_launch(0)
+        assert (state.pinned, "cta 0/barriers" in state.folded) == ([], False)
+
+    for number, task in enumerate((leave, come_back)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with_app(Script(folder), task, (100, 40), store=Store(store))
+
+
+def test_the_panel_that_a_hang_opened_is_not_kept(tmp_path: Path) -> None:
+    script, store = Script(tmp_path), Store(tmp_path / "script.json")
+
+    async def task(app: LiveApp, pilot: Pilot[None]) -> None:
+        await pilot.press("4", "P")
+        script.record(hung())
+        script.status = 1
+        await seen(app, pilot)
+        await pilot.pause()
+        assert app.query_one(TabbedContent).active == "tab-hang"
+
+    with_app(script, task, store=store)
+    kept = json.loads(store.path.read_text())
+    assert (kept["panel"], kept["shown"]) == (f"tab-{panels()[3].title.lower()}", False)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"version": 2}', '{"version": 2, "panel": "?", "shown": 1, "rows": 3}'])
+def test_a_damaged_state_of_a_script_is_ignored(tmp_path: Path, text: str) -> None:
+    store = Store(tmp_path / "script.json")
+    store.path.write_text(text)
+
+    async def task(app: LiveApp, pilot: Pilot[None]) -> None:
+        assert (app.state.units, app.query_one(TabbedContent).active) == ("cycles", "tab-output")
+
+    with_app(Script(tmp_path), task, store=store)
+
+
+def test_a_killed_run_leaves_the_timeline(tmp_path: Path) -> None:
+    """Its last trace is not written to its end, and its output ends in the middle of a character."""
+    script = Script(tmp_path)
+
+    async def task(app: LiveApp, pilot: Pilot[None]) -> None:
+        script.record(grown(5))
+        await seen(app, pilot)
+        script.trace.write_bytes(script.trace.read_bytes()[:200])
+        script.status = 137
+        await seen(app, pilot)
+        await seen(app, pilot)
+        assert app.status == 137
+        assert len(app.state.launch.events) == 45
+        await pilot.press("z", "q")
+        assert not app.is_running
+
+    with_app(script, task)
+
+
+@pytest.mark.parametrize("size", [(20, 6), (1, 1), (220, 60)])
+def test_every_action_in_the_middle_of_a_run(
+    tmp_path: Path, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    script = Script(tmp_path)
+
+    async def task(app: LiveApp, pilot: Pilot[None]) -> None:
+        for number, each in enumerate(ACTIONS):
+            if each.scope is Scope.TIMELINE and Mode.LIVE in each.modes and each.name != "quit":
+                await app.action_do(each.name)
+                if number % 9 == 0:
+                    script.record(grown(1 + number), replace(pipeline(2), kernel="second"))
+                    await seen(app, pilot)
+                if len(app.screen_stack) > 1 or app.query_one(Ask).has_class("open"):
+                    await pilot.press("escape")
+        await pilot.pause()
+        assert all(len(line) == size[0] for line in screen(app))
+
+    with_app(script, task, size)
+
+
 # ---- the script's side
 
 
@@ -397,7 +565,7 @@ def test_a_deadlock_is_watched_and_kept(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "run", "-i", "--device", "sim:h200", str(SCRIPTS / "hangs.py"))
     try:
         terminal.until("has ended with exit status 1")
-        terminal.press(b"q")
+        terminal.press(b"mq")
         status, left = terminal.end()
     finally:
         terminal.close()
@@ -406,8 +574,31 @@ def test_a_deadlock_is_watched_and_kept(tmp_path: Path) -> None:
     assert "HANG at cycle" in left
     assert "tlxviz: error: kernel forgetful hangs" in left
     assert "never printed" not in left
-    [launch] = load_trace(tmp_path / "hangs.tlxtrace").launches
+    path = tmp_path / "hangs.tlxtrace"
+    [launch] = load_trace(path).launches
     assert launch.hang is not None
+    store = Store.of(state_folder(), path)
+    assert store is not None
+    left_at = store.read(load_trace(path))  # `view` goes on where `run -i` ended
+    assert left_at.event is not None
+    assert left_at.marks == [left_at.cursor]
+
+
+def test_a_broken_file_of_keys_is_said_before_anything_runs(tmp_path: Path) -> None:
+    pytest.importorskip("textual")
+    keys_file().parent.mkdir()
+    keys_file().write_text("[keys]\nstopp = 'f9'\n")
+    (tmp_path / "script.py").write_text("open('ran', 'w')\n")
+    terminal = Terminal(tmp_path, "run", "-i", "--device", "sim:h200", "script.py")
+    try:
+        status = terminal.process.wait(120)
+        terminal.until("Did you mean stop")
+    finally:
+        terminal.close()
+
+    assert status == 2
+    assert "keys.toml, line 2: there is no action 'stopp'" in terminal.text.decode()
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
 
 
 def test_q_ends_a_long_script_as_ctrl_c_does(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ _BETWEEN = 0.5
 """Seconds between two traces, at least."""
 _REST = 4
 """Times as long as writing a trace took, nothing is written: a fifth of the time at most goes to it."""
-_TRACE, _DOING, _OUT, _ERR = "live.tlxtrace", "doing.json", "stdout", "stderr"
+_TRACE, _DOING, _KEPT, _OUT, _ERR = "live.tlxtrace", "doing.json", "kept", "stdout", "stderr"
 _AGAIN = 3.0
 """Seconds that it has to keep what was recorded before it is told harder: a key that is pressed twice is no threat."""
 _PATIENCE = 10.0
@@ -76,6 +76,12 @@ class Watch:
             self._told = []
             self._write_doing(self._folder)
             _save(self._folder, trace)
+
+    def kept(self, trace: str) -> None:
+        """Tells the timeline where the trace proper is: what was looked at is there when it is opened again."""
+        if self._folder is not None:
+            with suppress(OSError):
+                (self._folder / _KEPT).write_text(os.path.abspath(trace))
 
     def _write_often(self, folder: Path, so_far: Callable[[], Trace]) -> None:
         wait = _BETWEEN
@@ -155,6 +161,13 @@ class ForkedRun:
             return ""
         return f"{told[0]}, {told[1]} of {told[2]}" if len(told) == 3 else ""
 
+    def kept(self) -> Path | None:
+        """Where the trace proper is; None if there is none."""
+        try:
+            return Path((self._folder / _KEPT).read_text())
+        except (OSError, ValueError):
+            return None
+
     def end(self) -> int:
         """Ends it, if it still runs, and gives its exit status."""
         while self.poll() is None:
@@ -173,13 +186,23 @@ def check_terminal() -> None:
         raise TlxvizError("-i needs the package textual, which is not installed: pip install textual.")
 
 
-def watched(title: str) -> Path | int:
+def watched(title: str, script: str) -> Path | int:
     """Goes on in a process of its own, and shows in this one what that does.
+
+    Args:
+        title: What the script is called.
+        script: Its path, or the module's name: what is kept for the next time goes by it.
+
+    Raises KeysError if the user's keys cannot be read, before anything runs.
 
     Returns:
         In the new process, the folder in which a `Watch` is expected to write. In this one, when all is over, the exit
         status.
     """
+    from tlxviz.tui.settings import keys_file, load_keymap, state_folder
+    from tlxviz.tui.store import Store
+
+    keymap = load_keymap(keys_file())
     folder = Path(tempfile.mkdtemp(prefix="tlxviz-"))
     for name in (_OUT, _ERR):
         (folder / name).touch()
@@ -194,8 +217,16 @@ def watched(title: str) -> Path | int:
     try:
         from tlxviz.tui.live import LiveApp
 
-        LiveApp(run, title).run()
-        return run.end()
+        store = Store.of_script(state_folder(), script)
+        app = LiveApp(run, title, keymap=keymap, store=store)
+        app.run()
+        status = run.end()
+        trace = run.kept()
+        if trace is not None and app.status is not None:  # it shows all that there is
+            kept = Store.of(state_folder(), trace)
+            if kept is not None:
+                kept.write(app.state)
+        return status
     finally:
         run.end()
         _print_again(folder)

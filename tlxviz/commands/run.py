@@ -107,7 +107,7 @@ class RunCommand:
         folder = None
         if arguments.interactive:
             check_terminal()
-            shown = watched(stem)
+            shown = watched(stem, target if isinstance(target, str) else str(target.resolve()))
             if isinstance(shown, int):
                 return shown
             folder = shown
@@ -129,7 +129,7 @@ class RunCommand:
                 streams.flush()
                 code = 1
                 if os.getpid() == process:
-                    code = _reported(_Run(session.trace, log, 0, error, session.beside), output, arguments)
+                    code = _reported(_Run(session.trace, log, 0, error, session.beside, watch), output, arguments)
                 streams.end_process(code, int(ExitCode.CANNOT_RUN))
 
             try:
@@ -143,7 +143,7 @@ class RunCommand:
             if stopped is not None:
                 raise stopped
             return status
-        return _conclude(_Run(session.trace, log, status, stopped, session.beside), output, arguments)
+        return _conclude(_Run(session.trace, log, status, stopped, session.beside, watch), output, arguments)
 
     def _way(self, arguments: argparse.Namespace) -> Way:
         name = simulated_device(arguments.device, self._backend.known_devices(), self._gpu.obstacle)
@@ -165,6 +165,8 @@ class _Run:
     """What ended it before its own end."""
     beside: Beside | None = None
     """What was simulated beside it."""
+    watch: Watch | None = None
+    """Who is told where the trace is."""
 
 
 def _conclude(run: _Run, output: Output, arguments: argparse.Namespace) -> int:
@@ -222,6 +224,8 @@ def _keep(run: _Run, output: Output, arguments: argparse.Namespace) -> None:
     except TlxvizError as error:
         lost = error
     else:
+        if run.watch is not None:
+            run.watch.kept(name)
         if not arguments.quiet:
             _say_saved(trace, name, f"tlxviz report {operand(name)}", f"tlxviz view {operand(name)}")
 

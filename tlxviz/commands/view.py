@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tlxviz._errors import ExitCode, UsageError
 from tlxviz.commands import streams, terminal
@@ -12,11 +12,14 @@ from tlxviz.commands.base import named, operand
 from tlxviz.commands.interrupts import importing
 from tlxviz.commands.launches import check_launches
 
+if TYPE_CHECKING:
+    from tlxviz.tui.keys import Keymap
+
 
 class ViewCommand:
     """Look at a trace in the terminal: a timeline to zoom into, search and follow. `?` lists the keys.
 
-    What was on screen is there again the next time. docs/view.md says how keys are changed.
+    What was on screen is there again the next time, also of two traces. docs/view.md says how keys are changed.
     """
 
     name = "view"
@@ -40,12 +43,12 @@ class ViewCommand:
             raise UsageError(f"view needs a terminal, and {lack}: for text there is tlxviz report {operand(path)}.")
         with importing():
             from tlxviz.trace import load_trace
-            from tlxviz.tui.settings import keys_file, load_keymap, state_folder
+            from tlxviz.tui.settings import keys_file, load_keymap, put_theme, state_folder
             from tlxviz.tui.store import Store
 
-        if arguments.other is not None:
-            return _compare(path, arguments.other, arguments.launch)
         keymap = load_keymap(keys_file())
+        if arguments.other is not None:
+            return _compare(path, arguments.other, arguments.launch, keymap, arguments.theme)
         trace = load_trace(path)
         number: int | None = arguments.launch
         check_launches(path, len(trace.launches), number)
@@ -54,17 +57,17 @@ class ViewCommand:
             from tlxviz.tui.app import TimelineApp
             from tlxviz.tui.state import State
 
-        store = Store.of(Path(path), state_folder())
+        store = Store.of(state_folder(), Path(path))
         state = State.of(trace, number or 0) if store is None else store.read(trace, number)
-        state.theme = arguments.theme or ("mono" if os.environ.get("NO_COLOR") else state.theme)
+        put_theme(state, arguments.theme)
         streams.flush()
         app = TimelineApp(trace, Path(path).name, state=state, keymap=keymap, store=store)
         app.run()
         return app.return_code or int(ExitCode.OK)
 
 
-def _compare(first: str, second: str, number: int | None) -> int:
-    """Two traces one above the other: launch `number` of both, or the first that each has."""
+def _compare(first: str, second: str, number: int | None, keymap: Keymap, theme: str | None) -> int:
+    """Two traces one above the other: launch `number` of both, or those of last time."""
     from tlxviz.trace import load_trace
 
     names = first, second
@@ -72,10 +75,20 @@ def _compare(first: str, second: str, number: int | None) -> int:
     for name, trace in zip(names, traces, strict=True):
         check_launches(name, len(trace.launches), number)
     with importing():
-        from tlxviz.tui.compare import compare_app
+        from tlxviz.tui.compare import CompareApp
+        from tlxviz.tui.linked import Link
+        from tlxviz.tui.linked_store import LinkStore
+        from tlxviz.tui.settings import put_theme, state_folder
+        from tlxviz.tui.store import Store
 
+    file = Store.of(state_folder(), *map(Path, names))
+    store = LinkStore(file) if file is not None else None
+    numbers = number or 0, number or 0
+    link = Link(traces[0], traces[1], numbers) if store is None else store.read(traces[0], traces[1], number)
+    for side in link.sides:
+        put_theme(side, theme)
     streams.flush()
     shown = Path(first).name, Path(second).name
-    app = compare_app(traces[0], traces[1], shown if shown[0] != shown[1] else names, (number or 0, number or 0))
+    app = CompareApp(link, shown if shown[0] != shown[1] else names, keymap=keymap, store=store)
     app.run()
     return app.return_code or int(ExitCode.OK)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import Input
+
+from tlxviz.tui.keys import bindings
 
 
 class Ask(Input):
@@ -18,12 +20,9 @@ class Ask(Input):
     Ask:focus { border: none; }
     Ask.open { display: block; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "close", "close", show=False),
-        Binding("up", "earlier(1)", "what was asked before", show=False),
-        Binding("down", "earlier(-1)", "what was asked after", show=False),
-        Binding("tab", "close", "close", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        {"ask_close": "close", "ask_earlier": "earlier(1)", "ask_later": "earlier(-1)"}
+    )
 
     @dataclass
     class Answered(Message):

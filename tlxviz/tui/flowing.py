@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from textual.widget import Widget
 
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.flow import DataFlow, FlowKind
 from tlxviz.trace.model import TrackKind
+from tlxviz.tui.moving import NO_EVENT
 from tlxviz.tui.panels.facts import Facts, Failure, facts_of, worked_out
 from tlxviz.tui.state import State
 from tlxviz.tui.words import event_name
 
 FLOW = "flow"
 """The fact's name."""
-_NONE_SELECTED = "no event is selected: . and , go from one to the next"
 
 
 def flow_work(account: Account) -> DataFlow:
@@ -27,19 +29,22 @@ def flow_of(state: State) -> DataFlow | None:
     return found if isinstance(found, DataFlow) else None
 
 
-def asked_flow(widget: Widget, state: State) -> DataFlow | None:
-    """Like `flow_of`; has it worked out if it is not known, and calls the state's `changed` when it is."""
+def asked_flow(widget: Widget, state: State, found: Callable[[], None]) -> DataFlow | None:
+    """Like `flow_of`; has it worked out if it is not known, and calls `found` when it is.
+
+    Nobody has changed the state then, so its listeners are not for that: of two timelines, they would take the focus.
+    """
     facts = facts_of(state)
     if FLOW not in facts.asked:
         facts.asked.add(FLOW)
-        widget.run_worker(_find(facts, state), exit_on_error=False)
+        widget.run_worker(_find(facts, state, found), exit_on_error=False)
     return flow_of(state)
 
 
-async def _find(facts: Facts, state: State) -> None:
+async def _find(facts: Facts, state: State, found: Callable[[], None]) -> None:
     await worked_out(facts, FLOW, flow_work)
     if facts_of(state) is facts:
-        state.changed()
+        found()
 
 
 def engine_event(state: State, event: int) -> int:
@@ -75,25 +80,25 @@ def _not_known(state: State) -> str:
 def to_source(state: State) -> str:
     """To what filled the slot that the selected event reads, or freed the one that it fills."""
     if state.event is None:
-        return _NONE_SELECTED
+        return NO_EVENT
     came, _ = links(state, state.event)
     if not came:
         return (
             _not_known(state) or "no copy filled what it reads, and nothing freed what it fills, for all that is known"
         )
     _go(state, came, 0)
-    return f"1 of {len(came)}: {{ and }} change" if len(came) > 1 else ""
+    return f"1 of {len(came)}: <previous_released> and <next_released> change" if len(came) > 1 else ""
 
 
 def to_target(state: State) -> str:
     """To what reads the slot that the selected event fills, or fills the one that it gives back."""
     if state.event is None:
-        return _NONE_SELECTED
+        return NO_EVENT
     _, go = links(state, state.event)
     if not go:
         return _not_known(state) or "nothing reads what it fills, or fills what it frees, for all that is known"
     _go(state, go, 0)
-    return f"1 of {len(go)}: {{ and }} change" if len(go) > 1 else ""
+    return f"1 of {len(go)}: <previous_released> and <next_released> change" if len(go) > 1 else ""
 
 
 def _go(state: State, found: list[tuple[int, FlowKind]], place: int) -> None:

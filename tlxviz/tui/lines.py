@@ -31,8 +31,13 @@ def head(state: State, columns: int) -> str:
     )
 
 
-def foot(state: State, columns: int, keymap: Keymap) -> str:
-    """The cursor's time, what is selected, the answer to the last key, and where help is."""
+def foot(state: State, columns: int, keymap: Keymap, where: str = "", aside: str = "") -> str:
+    """The cursor's time, what is selected, the answer to the last key, and where help is.
+
+    Args:
+        where: Which timeline the cursor is in, if there are several.
+        aside: What else there is to say.
+    """
     launch = state.launch
 
     def time(cycles: int) -> str:
@@ -48,10 +53,11 @@ def foot(state: State, columns: int, keymap: Keymap) -> str:
     help_key, quit_key = (key_text(keys[0]) if (keys := keymap[name]) else "" for name in ("help", "quit"))
     return fitted(
         [
-            (2, f"at {time(state.cursor)}"),
+            (2, f"{where} at {time(state.cursor)}".lstrip()),
             (1, selected),
             (3, ranged),
             (0, state.said),
+            (4, aside),
             (4, f"{help_key} help" if help_key else ""),
             (5, f"{quit_key} quit" if quit_key else ""),
         ],

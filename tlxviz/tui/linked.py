@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,40 +13,14 @@ from tlxviz.analysis.iterations import Iterations, loop_iterations
 from tlxviz.analysis.steady import SteadyState, steady_states
 from tlxviz.trace.model import Trace, TrackKind
 from tlxviz.tui.lane import Lane
+from tlxviz.tui.linked_loops import iteration_at, same_iteration
+from tlxviz.tui.linked_rows import MISSING, SideState, arrange
 from tlxviz.tui.looks import Look
-from tlxviz.tui.slices import no_slices
 from tlxviz.tui.state import State
 from tlxviz.tui.window import Window
 
 A, B = 0, 1
 NAMES = ("A", "B")
-
-
-@dataclass(eq=False)
-class SideState(State):
-    """The state of one of two launches, whose rows are those of both."""
-
-    arranged: Callable[[SideState], list[Lane]] | None = None
-    """Gives the rows; None until both sides are there."""
-
-    def visible(self) -> list[Lane]:
-        return self.own() if self.arranged is None else self.arranged(self)
-
-    def own(self) -> list[Lane]:
-        """The lanes that this launch has by itself."""
-        return State.visible(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Iteration:
-    """An iteration of a warp group's main loop."""
-
-    run: int
-    """Passes through the loop before it: tiles, in a persistent kernel."""
-    number: int
-    """In its run, from 0."""
-    begin: int
-    """SM cycle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +62,10 @@ class Link:
         }
         """Names in A of the warp groups of B that correspond."""
         self.alignment = Alignment((self._wholes[A].begin, self._wholes[B].begin), "the first cycle")
+        self._ctas = self._opened()
         for number, each in enumerate(self.sides):
             each.arranged = self._arranged
+            each.folds = self._fold
             each.listeners.append(lambda number=number: self.follow(number))
         self.align_steady()
         self.whole()
@@ -99,38 +75,31 @@ class Link:
     def _arranged(self, side: SideState) -> list[Lane]:
         key = tuple((each.cta, id(each.seen), frozenset(each.folded), tuple(each.pinned)) for each in self.sides)
         if self._rows is None or self._rows[0] != key:
-            self._rows = key, self._arrange()
+            self._rows = key, arrange(self.sides, self.names)
         return self._rows[1][0 if side is self.sides[A] else 1]
 
-    def _arrange(self) -> tuple[list[Lane], list[Lane]]:
-        own = [{self._name(number, lane): lane for lane in side.own()} for number, side in enumerate(self.sides)]
-        # the open CTAs' rows first, since the other CTAs of one have no counterparts in the other
-        names = [
-            name
-            for opened in (True, False)
-            for name in _merged(*([name for name in each if name.startswith("cta ") != opened] for each in own))
-        ]
-        rows: tuple[list[Lane], list[Lane]] = ([], [])
-        for name in names:
-            for number, side in enumerate(self.sides):
-                there = own[number].get(name)
-                rows[number].append(there or _missing(side.cta, name, own[1 - number][name]))
-        return rows
+    def pin(self) -> None:
+        """Keeps the row under the cursor on top in both, or no longer."""
+        at = self.sides[self.lead].lane
+        rows = [side.visible()[at].key for side in self.sides if at < len(side.visible())]
+        if len(rows) < 2:
+            return
+        pinned = any(key in side.pinned for key, side in zip(rows, self.sides, strict=True))
+        for key, side in zip(rows, self.sides, strict=True):
+            side.pinned = [each for each in side.pinned if each != key] if pinned else [*side.pinned, key]
+        self.sides[self.lead].put_on(rows[self.lead])
+        self.follow(self.lead)
 
-    def _name(self, side: int, lane: Lane) -> str:
-        """A lane's key without the CTA if that is the open one, and with A's name of its warp group."""
-        head, slash, rest = lane.key.partition("/")
-        track, more_slash, more = rest.partition("/")
-        if side == B:
-            track = self.names.get(track, track)
-        return ("" if lane.cta == self.sides[side].cta else head) + slash + track + more_slash + more
+    def _fold(self, side: SideState) -> None:
+        self.lead = self.sides.index(side)
+        self.fold()
 
     def fold(self) -> None:
         """Folds or unfolds the row under the cursor, or else the one that it is in, in both. A CTA that is unfolded is
         the one that is compared from then on."""
-        side = self.lead
+        lead = side = self.lead
         lane = self.sides[side].current()
-        if lane is not None and lane.key.startswith(_MISSING):  # it is the other's row
+        if lane is not None and lane.key.startswith(MISSING):  # it is the other's row
             side = 1 - side
             lane = self.sides[side].current()
         if lane is None:
@@ -143,8 +112,8 @@ class Link:
         folds = key not in state.folded
         if not folds and lane.cta != state.cta:
             state.open_cta(lane.cta)
-            self.lead = side
-            self.align_steady()
+            self.follow(side)
+            self.lead = lead
             self.whole()
             return
         for each, row in ((state, key), (other, other.visible()[at].key)):
@@ -158,15 +127,23 @@ class Link:
     def follow(self, lead: int) -> None:
         """The state of a side has changed: the other shows the same time and row."""
         self.lead = lead
+        if self._ctas != self._opened():  # somebody went to another CTA, with other iterations
+            self._ctas = self._opened()
+            self.align_steady()
+            return
         one, other = self.sides[lead], self.sides[1 - lead]
         by = self.alignment.cycles[1 - lead] - self.alignment.cycles[lead]
         other.window = Window(one.window.begin + by, one.window.end + by)
         other.cursor = one.cursor + by
         other.lane = one.lane
         other.units = one.units
+        other.span_from = one.span_from + by if one.span_from is not None else None
         other.span = Window(one.span.begin + by, one.span.end + by) if one.span is not None else None
         for each in self.listeners:
             each()
+
+    def _opened(self) -> tuple[int, ...]:
+        return tuple(each.cta for each in self.sides)
 
     def align(self, cycles: tuple[int, int], said: str) -> None:
         """Puts a cycle of A above one of B. What leads stays where it is."""
@@ -184,8 +161,14 @@ class Link:
         lives = [each.cta_window() for each in self.sides]
         begin = min(lives[A].begin, lives[B].begin - by)
         end = max(lives[A].end, lives[B].end - by)
-        self.sides[A].window = Window(begin, max(begin + 1, end))
-        self.follow(A)
+        shift = by if self.lead == B else 0
+        self.sides[self.lead].window = Window(begin + shift, max(begin + 1, end) + shift)
+        self.follow(self.lead)
+
+    def restored(self, lead: int) -> None:
+        """Both sides have been put as they were, with the alignment that they had."""
+        self._ctas = self._opened()
+        self.follow(lead)
 
     # ---- iterations
 
@@ -275,8 +258,8 @@ class Link:
             if loop is None or not len(loop):
                 return f"{NAMES[side]} has no loop in this CTA to align at"
             loops[side] = loop
-        here = _iteration_at(loops[lead], self.sides[lead].cursor)
-        there = _same_iteration(loops[other], here)
+        here = iteration_at(loops[lead], self.sides[lead].cursor)
+        there = same_iteration(loops[other], here)
         names = [
             self.sides[side].launch.tracks[track].name for side, track in sorted(tracks.items()) if track is not None
         ]
@@ -313,44 +296,3 @@ class Link:
 def _side(trace: Trace, number: int) -> SideState:
     made = State.of(trace, number)
     return SideState(made.trace, made.seen, made.window, made.cta, cursor=made.cursor)
-
-
-def _merged(a: Sequence[str], b: Sequence[str]) -> list[str]:
-    """All of both: those of `a` in their order, and each that only `b` has behind its predecessor there."""
-    names = list(a)
-    place = 0
-    for name in b:
-        if name not in names:
-            names.insert(place, name)
-        place = names.index(name) + 1
-    return names
-
-
-def _missing(cta: int, name: str, like: Lane) -> Lane:
-    """A row for what only the other launch has."""
-    return Lane(f"{_MISSING}{name}", f"no {like.label or 'more'}", like.depth, cta, no_slices)
-
-
-_MISSING = "missing "
-
-
-def _iteration_at(loop: Iterations, cycle: int) -> Iteration:
-    """The iteration that a cycle lies in; the first for an earlier one."""
-    at = max(0, int(np.searchsorted(loop.begin, cycle, side="right")) - 1)
-    return _numbered(loop, at)
-
-
-def _numbered(loop: Iterations, at: int) -> Iteration:
-    runs = np.unique(loop.run)
-    run = int(loop.run[at])
-    first = int(np.searchsorted(loop.run, run))
-    return Iteration(int(np.searchsorted(runs, run)), at - first, int(loop.begin[at]))
-
-
-def _same_iteration(loop: Iterations, wanted: Iteration) -> Iteration:
-    """The iteration of the same number in the run of the same number, or the last before it."""
-    runs = np.unique(loop.run)
-    run = int(runs[min(wanted.run, len(runs) - 1)])
-    first, after = (int(np.searchsorted(loop.run, each)) for each in (run, run + 1))
-    number = wanted.number if wanted.run < len(runs) else after - first - 1
-    return _numbered(loop, min(first + number, after - 1))

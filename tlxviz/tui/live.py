@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.widgets import Log, Static, TabbedContent, TabPane
 
@@ -14,8 +15,13 @@ from tlxviz._errors import TlxvizError
 from tlxviz.trace import load_trace
 from tlxviz.trace.model import Trace
 from tlxviz.tui.app import TimelineApp
+from tlxviz.tui.keys import Keymap, Mode, bindings, with_keys
 from tlxviz.tui.reload import go_to_hang, hanging, nothing_yet, replace_trace
+from tlxviz.tui.settings import put_theme
+from tlxviz.tui.state import State
+from tlxviz.tui.store import Kept, Store, encoded_looks, restore_looks
 
+_OUTPUT, _HANG = "tab-output", "tab-hang"
 _TICK = 0.2
 """Seconds between two looks at what the script has done."""
 _LINES = 10_000
@@ -46,24 +52,56 @@ class Recording(Protocol):
         ...
 
 
+class Output(Log, inherit_bindings=False):
+    """What the script prints."""
+
+    title = "Output"
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        {
+            "list_down": "scroll_down",
+            "list_up": "scroll_up",
+            "list_page_down": "page_down",
+            "list_page_up": "page_up",
+            "list_first": "scroll_home",
+            "list_last": "scroll_end",
+            "list_left": "scroll_left",
+            "list_right": "scroll_right",
+        }
+    )
+
+
 class LiveApp(TimelineApp):
     """`tlxviz run -i`: the newest time of what is recorded, until somebody looks elsewhere; in the end, `view`.
 
     Args:
         recording: What is being recorded.
         title: The script.
+        keymap: The keys of each action, if not the default ones.
+        store: Where what is not of one trace is kept for the next time that the script runs: how lanes stand, units,
+            theme and the panel that is open.
     """
 
     CSS = TimelineApp.CSS + "\n#live { height: 1; background: $panel; }"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("ctrl+c", "stop", "stop the script"),
-        ("end", "newest", "follow the newest time"),
-        ("O", "output", "what the script prints"),
-    ]
+    MODE: ClassVar[Mode] = Mode.LIVE
 
-    def __init__(self, recording: Recording, title: str) -> None:
-        super().__init__(nothing_yet(title), title)
+    def __init__(
+        self,
+        recording: Recording,
+        title: str,
+        *,
+        keymap: Keymap | None = None,
+        store: Store | None = None,
+    ) -> None:
+        state = State.of(nothing_yet(title))
+        self._looks = store
+        kept = store.restored(lambda kept: _restored(state, kept)) if store is not None else None
+        self._panel, self._shown = kept or (_OUTPUT, True)
+        put_theme(state)
+        super().__init__(state.trace, title, state=state, keymap=keymap)
+        self.doing |= {"newest": self._newest, "output": self._open_output, "stop": self._stop}
         self.recording = recording
+        self._opened = ""
+        """The tab that nobody has opened: the program did."""
         self.status: int | None = None
         """The script's exit status, when all that it left has been read."""
         self._script = title
@@ -75,11 +113,15 @@ class LiveApp(TimelineApp):
         self._following = True
         self._end_ticks: Callable[[], None] | None = None
 
+    def compose(self) -> ComposeResult:
+        yield Static(id="live", markup=False)
+        yield from super().compose()
+
     def on_mount(self) -> None:
-        self.mount(Static(id="live", markup=False), before="#head")
-        tabs = self.query_one(TabbedContent)
-        tabs.add_pane(TabPane("Output", Log(id="output", max_lines=_LINES), id="tab-output"))
-        self.call_after_refresh(self.action_output)
+        tabs = self.main.query_one(TabbedContent)
+        tabs.add_pane(TabPane("Output", Output(id="output", max_lines=_LINES), id=_OUTPUT))
+        self.call_after_refresh(self.open_tab, self._panel)
+        self.main.query_one("#drawer").set_class(not self._shown, "hidden")
         self._end_ticks = self.set_interval(_TICK, self.tick).stop
         self._say()
 
@@ -87,15 +129,15 @@ class LiveApp(TimelineApp):
 
     def tick(self) -> None:
         """Looks what is new."""
-        if self.status is not None:
+        if self.status is not None or not self.drawn:
             return
         status = self.recording.poll()  # asked first, so that nothing comes after it
-        output = self.query("#output")
+        output = self.main.query("#output")
         if not output:
             return
         text = self.recording.printed()
         if text:
-            self.query_one("#output", Log).write(plain(text))
+            self.main.query_one("#output", Log).write(plain(text))
         stamp = self._stamp()
         if stamp is not None and stamp != self._read and not self._loading:
             self._loading, self._read = True, stamp
@@ -137,7 +179,8 @@ class LiveApp(TimelineApp):
         number = hanging(self.state.trace)
         if number is not None:
             go_to_hang(self.state, number)
-            self.open_tab("tab-hang")
+            self._opened = _HANG
+            self.open_tab(_HANG)
             self.state.changed()
 
     def _looked_at(self) -> object:
@@ -152,28 +195,30 @@ class LiveApp(TimelineApp):
             said = f"stopping {self._script}: press again if it does not end"
         else:
             doing = self.recording.doing()
-            follows = "" if self._following else "   end: follow the newest time"
-            said = f"{self._script} runs{': ' + doing if doing else ''}   ctrl+c: stop{follows}"
-        self.query_one("#live", Static).update(said)
+            follows = "" if self._following else "   <newest>: follow the newest time"
+            keys = with_keys(f"<stop>: stop{follows}", self.keymap)
+            said = f"{self._script} runs{': ' + doing if doing else ''}   {keys}"
+        for line in self.main.query("#live").results(Static):  # none while the program ends
+            line.update(said)
 
     # ---- actions
 
     def open_tab(self, name: str) -> None:
-        tabs = self.query_one(TabbedContent)
+        tabs = self.main.query_one(TabbedContent)
         if tabs.query(f"#{name}"):
             tabs.active = name
 
-    def action_output(self) -> None:
-        self.open_tab("tab-output")
+    def _open_output(self) -> None:
+        self.show_drawer()
+        self.open_tab(_OUTPUT)
 
-    def action_newest(self) -> None:
+    def _newest(self) -> None:
         """Goes to the newest time and stays there."""
         self._following = True
         replace_trace(self.state, self.state.trace, newest=True)
         self._placed = self._looked_at()
-        self.state.changed()
 
-    def action_stop(self) -> None:
+    def _stop(self) -> None:
         """Stops the script and stays; what was recorded is kept."""
         if self.status is None:
             self._stopped += 1
@@ -186,7 +231,32 @@ class LiveApp(TimelineApp):
             self.exit()
         else:
             self._leaving = True
-            self.action_stop()
+            self._stop()
+
+    # ---- what is kept
+
+    def follow(self) -> None:
+        super().follow()
+        self._shown = not self.main.query_one("#drawer").has_class("hidden")
+        active = self.main.query_one(TabbedContent).active
+        if active and active != self._opened:
+            self._panel, self._opened = active, ""
+
+    def keep(self) -> None:
+        if self._looks is None:
+            return
+        kept = encoded_looks(self.state)
+        for rows in kept["rows"].values():  # not which CTAs are open: the newest time opens them
+            for name in ("folded", "met"):
+                rows[name] = [key for key in rows[name] if "/" in key]
+        self._looks.keep({"panel": self._panel, "shown": self._shown, **kept})
+
+
+def _restored(state: State, kept: Kept) -> tuple[str, bool]:
+    """Puts a state as it was. Gives the name of the panel's tab, and whether panels are on screen."""
+    panel, shown = str(kept["panel"]), bool(kept["shown"])
+    restore_looks(state, kept)
+    return panel, shown
 
 
 def plain(text: str) -> str:

@@ -1,12 +1,16 @@
 """What keys do to the window, the lanes, the range and the marks.
 
-Each function changes the state, and returns what there is to say about it; nothing if all went as asked.
+Each function changes the state, and returns what there is to say about it; nothing if all went as asked. Names of
+actions in angle brackets stand for their keys.
 """
 
 from __future__ import annotations
 
 from tlxviz.tui.state import State
 from tlxviz.tui.window import Window
+
+NO_MARK = "there is no mark: <mark> sets one"
+NO_EVENT = "no event is selected: <next> and <previous> go from one to the next"
 
 
 def zoom(state: State, factor: float) -> str:
@@ -77,7 +81,7 @@ def span(state: State) -> str:
     """Begins a range at the cursor, or ends it there."""
     if state.span_from is None:
         state.span_from, state.span = state.cursor, None
-        return "a range begins here: go on, and end it with the same key"
+        return "a range begins here: go on, and end it with <range>"
     begin, end = sorted((state.span_from, state.cursor))
     state.span, state.span_from = Window(begin, max(begin + 1, end)), None
     return ""
@@ -85,7 +89,7 @@ def span(state: State) -> str:
 
 def span_of_event(state: State) -> str:
     if state.event is None:
-        return "no event is selected: . and , go from one to the next"
+        return NO_EVENT
     begin, end = (int(state.launch.events[name][state.event]) for name in ("begin", "end"))
     state.span, state.span_from = Window(begin, max(begin + 1, end)), None
     return ""
@@ -104,7 +108,7 @@ def mark(state: State) -> str:
 def next_mark(state: State) -> str:
     """To the next mark; behind the last, to the first."""
     if not state.marks:
-        return "there is no mark: m sets one"
+        return NO_MARK
     later = [cycle for cycle in sorted(state.marks) if cycle > state.cursor]
     go_to_cycle(state, later[0] if later else min(state.marks))
     return f"mark {sorted(state.marks).index(state.cursor) + 1} of {len(state.marks)}"

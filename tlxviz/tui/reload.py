@@ -31,7 +31,9 @@ def replace_trace(state: State, trace: Trace, *, newest: bool) -> None:
     before, row = state.launch, state.current()
     event = state.event
     number = len(trace.launches) - 1 if newest else min(state.seen.number, len(trace.launches) - 1)
-    state.trace, state.seen = trace, Seen(trace.launches[number], number)
+    state.trace = trace
+    state.places = [each for each in state.places if each.launch < len(trace.launches)]
+    state.turn_to(Seen(trace.launches[number], number))
     state.event = _same_event(before, state.launch, event) if event is not None else None
     known = state.seen.lanes.ctas
     if newest:

@@ -60,6 +60,15 @@ class Place:
     event: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How the lanes of a kernel's launches stand."""
+
+    folded: frozenset[str] = frozenset()
+    met: frozenset[str] = frozenset()
+    pinned: tuple[str, ...] = ()
+
+
 @dataclass(eq=False)
 class State:
     """What is on screen. Whoever changes it calls `changed`; listeners then draw anew."""
@@ -95,13 +104,17 @@ class State:
     """Events of which the last key went to one."""
     theme: str = "dark"
     """`dark`, `light`, or `mono` for no colour."""
+    theme_kept: str = ""
+    """The theme for the next session, if it is another."""
     said: str = ""
     """The answer to the last key."""
     places: list[Place] = field(default_factory=list[Place])
     """Where to go back to, the latest last."""
     listeners: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
-    _met: set[str] = field(default_factory=set[str])
-    """Keys of lanes that have come up so far."""
+    met: set[str] = field(default_factory=set[str])
+    """Keys of lanes that have come up so far: what stays folded until somebody unfolds it is folded only once."""
+    rows_of: dict[str, Rows] = field(default_factory=dict[str, Rows])
+    """The lanes of other kernels."""
     _visible: tuple[object, list[Lane]] | None = None
 
     @staticmethod
@@ -136,9 +149,9 @@ class State:
     def visible(self) -> list[Lane]:
         """The lanes from the top: those that are pinned, then all CTAs, with their lanes where they are unfolded."""
         lanes = self.seen.lanes
-        self._meet(lanes.heads.values())
         made_from = (self.seen, frozenset(self.folded), tuple(self.pinned))
         if self._visible is None or self._visible[0] != made_from:
+            self._meet(lanes.heads.values())
             found: list[Lane] = []
             self._unfold(lanes.heads.values(), found)
             pinned = [lane for key in self.pinned if (lane := lanes.find(key))]
@@ -156,11 +169,9 @@ class State:
 
     def _meet(self, lanes: Iterable[Lane]) -> None:
         """Folds the lanes that stay folded until somebody unfolds them, when they come up for the first time."""
-        lanes = list(lanes)
-        if lanes and lanes[-1].key not in self._met:
-            fresh = [lane.key for lane in lanes if lane.shut and lane.key not in self._met]
-            self.folded.update(fresh)
-            self._met.update(lane.key for lane in lanes)
+        fresh = [lane for lane in lanes if lane.key not in self.met]
+        self.folded.update(lane.key for lane in fresh if lane.shut)
+        self.met.update(lane.key for lane in fresh)
 
     def fold(self) -> None:
         """Folds or unfolds the lane under the cursor; of one that has no lanes in it, the lane that it is in."""
@@ -213,10 +224,29 @@ class State:
         if remember:
             self.remember()
         fresh = State.of(self.trace, number)
-        self.seen, self.cta, self.window, self.cursor = fresh.seen, fresh.cta, fresh.window, fresh.cursor
+        self.turn_to(fresh.seen)
+        self.cta, self.window, self.cursor = fresh.cta, fresh.window, fresh.cursor
         self.lane, self.event, self.span, self.span_from, self.lit = 0, None, None, None, frozenset()
         self.hits = None
-        self.folded, self._met, self._visible = set(), set(), None
+        self.visible()
+        self.folded.discard(f"cta {self.cta}")
+
+    @property
+    def rows(self) -> Rows:
+        return Rows(frozenset(self.folded), frozenset(self.met), tuple(self.pinned))
+
+    @rows.setter
+    def rows(self, rows: Rows) -> None:
+        self.folded, self.met, self.pinned = set(rows.folded), set(rows.met), list(rows.pinned)
+        self._visible = None
+
+    def turn_to(self, seen: Seen) -> None:
+        """Looks at another launch, whose lanes stand as they did when one of its kernel was last looked at."""
+        before, after = self.launch.kernel, seen.launch.kernel
+        if before != after:
+            self.rows_of[before] = self.rows
+            self.rows = self.rows_of.pop(after, Rows())
+        self.seen, self._visible, self.together = seen, None, ()
 
     def open_cta(self, cta: int, *, remember: bool = True) -> None:
         """Unfolds a CTA, with its head under the cursor and its time on screen."""

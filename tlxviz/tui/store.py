@@ -1,26 +1,28 @@
-"""What is kept of a trace's view from one session to the next."""
+"""What is kept of a view from one session to the next."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from tlxviz._errors import TlxvizError
 from tlxviz.trace.model import Trace
 from tlxviz.trace.whole import write_whole
-from tlxviz.tui.state import State
+from tlxviz.tui.state import Rows, State
 from tlxviz.tui.window import Window
 
-_VERSION = 1
+VERSION = 2
 _TAIL = 1 << 16
 """Bytes at the end of a trace that tell it from others: the archive's directory, with checksums of what is in it."""
-_DEPTH = 6
-"""Lanes that are one in another, at most."""
 THEMES = ("dark", "light", "mono")
+
+Kept = dict[str, Any]
+_Made = TypeVar("_Made")
 
 
 class Store:
@@ -35,26 +37,57 @@ class Store:
         self._written = ""
 
     @staticmethod
-    def of(trace: Path, folder: Path) -> Store | None:
-        """That of a trace file, by its contents: the file can be moved. None if it cannot be read."""
-        try:
-            with trace.open("rb") as file:
-                size = file.seek(0, os.SEEK_END)
-                file.seek(max(0, size - _TAIL))
-                tail = file.read()
-        except OSError:
-            return None
-        digest = hashlib.sha256(str(size).encode() + tail).hexdigest()
-        return Store(folder / f"{digest[:32]}.json")
+    def of(folder: Path, *traces: Path) -> Store | None:
+        """That of a trace file, or of several that are looked at together, by their contents: files can be moved. None
+        if one cannot be read."""
+        digests: list[str] = []
+        for trace in traces:
+            try:
+                with trace.open("rb") as file:
+                    size = file.seek(0, os.SEEK_END)
+                    file.seek(max(0, size - _TAIL))
+                    tail = file.read()
+            except OSError:
+                return None
+            digests.append(hashlib.sha256(str(size).encode() + tail).hexdigest())
+        name = digests[0] if len(digests) == 1 else _digest(digests)
+        return Store(folder / f"{name[:32]}.json")
 
-    def write(self, state: State) -> None:
-        """Keeps what is looked at, whole or not at all. That it cannot be kept is no reason to disturb anybody."""
-        text = json.dumps(_encoded(state), indent=1) + "\n"
+    @staticmethod
+    def of_script(folder: Path, script: str) -> Store:
+        """That of a script that is looked at while it runs.
+
+        Args:
+            script: Its path, or the module's name.
+        """
+        return Store(folder / f"{_digest(['script', script])[:32]}.json")
+
+    def keep(self, kept: Mapping[str, Any]) -> None:
+        """Writes what is kept, whole or not at all. That it cannot be kept is no reason to disturb anybody."""
+        text = json.dumps({"version": VERSION, **kept}, indent=1) + "\n"
         if text != self._written:
             with suppress(OSError, TlxvizError):
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(self.path, text.encode(), force=True)
                 self._written = text
+
+    def restored(self, restore: Callable[[Kept], _Made]) -> _Made | None:
+        """What `restore` makes of what is kept. None where nothing is, or where it is damaged or does not fit.
+
+        Args:
+            restore: May raise ValueError, TypeError or KeyError for what does not fit.
+        """
+        try:
+            kept = json.loads(self.path.read_text(encoding="utf-8"))
+            if not isinstance(kept, dict) or cast("Kept", kept).get("version") != VERSION:
+                return None
+            return restore(cast("Kept", kept))
+        except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
+            return None
+
+    def write(self, state: State) -> None:
+        """Keeps what is looked at in a trace."""
+        self.keep(encoded(state))
 
     def read(self, trace: Trace, number: int | None = None) -> State:
         """What is kept, as far as it fits the trace; a fresh state where nothing is, or where it is damaged.
@@ -62,64 +95,96 @@ class Store:
         Args:
             number: The launch to open, rather than the one that was open last.
         """
-        try:
-            kept = json.loads(self.path.read_text(encoding="utf-8"))
-            if not isinstance(kept, dict) or cast("dict[str, Any]", kept).get("version") != _VERSION:
-                raise ValueError("another version")
-            return _decoded(trace, cast("dict[str, Any]", kept), number)
-        except (OSError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
-            return State.of(trace, number or 0)
+
+        def restore(kept: Kept) -> State:
+            launch = launch_of(kept, trace)
+            state = State.of(trace, launch if number is None else number)
+            restore_into(state, kept)
+            return state
+
+        return self.restored(restore) or State.of(trace, number or 0)
 
 
-def _encoded(state: State) -> dict[str, Any]:
+def _digest(parts: list[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+# ---- a state as JSON
+
+
+def encoded(state: State) -> Kept:
+    """What is kept of a state."""
     lane = state.current()
     return {
-        "version": _VERSION,
         "launch": state.seen.number,
         "cta": state.cta,
         "window": [state.window.begin, state.window.end],
         "cursor": state.cursor,
         "lane": lane.key if lane is not None else "",
         "event": state.event,
-        "folded": sorted(state.folded),
-        "pinned": state.pinned,
         "marks": {str(number): marks for number, marks in sorted(state.marks_of.items()) if marks},
+        **encoded_looks(state),
+    }
+
+
+def encoded_looks(state: State) -> Kept:
+    """What of it is of no one trace: how lanes stand, by kernel, units and theme."""
+    rows = {**state.rows_of, state.launch.kernel: state.rows}
+    rows = {kernel: each for kernel, each in rows.items() if each.met or each.pinned}
+    return {
+        "rows": {
+            kernel: {"folded": sorted(each.folded), "met": sorted(each.met - each.folded), "pinned": list(each.pinned)}
+            for kernel, each in sorted(rows.items())
+        },
         "units": state.units,
-        "theme": state.theme,
+        "theme": state.theme_kept or state.theme,
     }
 
 
-def _decoded(trace: Trace, kept: dict[str, Any], number: int | None) -> State:
-    """Raises ValueError, TypeError or KeyError for what does not fit the trace."""
-    launch = _number(kept["launch"], 0, len(trace.launches) - 1)
-    state = State.of(trace, launch if number is None else number)
-    state.units = _one_of(kept["units"], ("cycles", "ns"))
-    state.theme = _one_of(kept["theme"], THEMES)
+def launch_of(kept: Kept, trace: Trace) -> int:
+    """The launch that was open."""
+    return number_of(kept["launch"], 0, len(trace.launches) - 1)
+
+
+def restore_into(state: State, kept: Kept) -> None:
+    """Puts a state as it was; of another launch than was open, what is of no one launch.
+
+    Raises ValueError, TypeError or KeyError for what does not fit the trace, with the state in between.
+    """
+    restore_looks(state, kept)
+    last = len(state.trace.launches) - 1
     state.marks_of = {
-        _number(int(key), 0, len(trace.launches) - 1): [_number(each) for each in marks]
-        for key, marks in dict(kept["marks"]).items()
+        number_of(int(key), 0, last): [number_of(each) for each in marks] for key, marks in dict(kept["marks"]).items()
     }
-    if launch != state.seen.number:
-        return state
     whole, ctas = state.seen.whole, state.seen.lanes.ctas
-    if ctas:
-        state.cta = kept["cta"] if _number(kept["cta"]) in ctas else ctas[0]
-    for _ in range(_DEPTH):  # lanes that come up for the first time may be folded by themselves
-        state.folded = {str(each) for each in list(kept["folded"])}
+    if launch_of(kept, state.trace) != state.seen.number:
         state.visible()
-    state.pinned = [str(each) for each in list(kept["pinned"])]
-    begin, end = (_number(each, whole.begin, whole.end) for each in kept["window"])
+        state.folded.discard(f"cta {state.cta}")
+        return
+    if ctas:
+        state.cta = kept["cta"] if number_of(kept["cta"]) in ctas else ctas[0]
+    begin, end = (number_of(each, whole.begin, whole.end) for each in kept["window"])
     if end <= begin:
         raise ValueError("an empty window")
     state.window = Window(begin, end)
-    state.cursor = _number(kept["cursor"], whole.begin, whole.end - 1)
+    state.cursor = number_of(kept["cursor"], whole.begin, whole.end - 1)
     if kept["event"] is not None:
-        state.event = _number(kept["event"], 0, len(state.launch.events) - 1)
+        state.event = number_of(kept["event"], 0, len(state.launch.events) - 1)
     state.put_on(str(kept["lane"]))
-    return state
 
 
-def _number(value: object, least: int | None = None, most: int | None = None) -> int:
+def restore_looks(state: State, kept: Kept) -> None:
+    """Raises ValueError, TypeError or KeyError for what cannot be."""
+    units, theme = one_of(kept["units"], ("cycles", "ns")), one_of(kept["theme"], THEMES)
+    made: dict[str, Rows] = {}
+    for kernel, each in dict(kept["rows"]).items():
+        folded, met, pinned = ([str(key) for key in list(each[name])] for name in ("folded", "met", "pinned"))
+        made[str(kernel)] = Rows(frozenset(folded), frozenset([*folded, *met]), tuple(pinned))
+    state.units, state.theme, state.rows_of = units, theme, made
+    state.rows = made.pop(state.launch.kernel, Rows())
+
+
+def number_of(value: object, least: int | None = None, most: int | None = None) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{value!r} is no number")
     if (least is not None and value < least) or (most is not None and value > most):
@@ -127,7 +192,7 @@ def _number(value: object, least: int | None = None, most: int | None = None) ->
     return value
 
 
-def _one_of(value: object, allowed: tuple[str, ...]) -> str:
+def one_of(value: object, allowed: tuple[str, ...]) -> str:
     if value not in allowed:
         raise ValueError(f"{value!r} is none of {allowed}")
     return str(value)

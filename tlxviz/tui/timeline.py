@@ -58,7 +58,7 @@ class Timeline(Widget, can_focus=True):
         theme = Theme(dark, self.monochrome, filters, background, self.rich_style)
         if theme not in self._palettes:
             self._palettes = {theme: Palette(theme)}  # of others, styles are not needed any more
-        flow = asked_flow(self, self.state) if self.state.event is not None else None
+        flow = asked_flow(self, self.state, self.follow) if self.state.event is not None else None
         changed = self._picture.show(laid_out(self.state, self.size, before), self._palettes[theme], flow)
         if self._picture.postponed and not self._catches_up:
             self._catches_up = self.call_after_refresh(self._catch_up)

@@ -1,6 +1,7 @@
 """Ways through a launch: along what released what, from iteration to iteration, from wait to worse wait.
 
-Each function changes the state, and returns what there is to say about it; nothing if all went as asked.
+Each function changes the state, and returns what there is to say about it; nothing if all went as asked. Names of
+actions in angle brackets stand for their keys.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from numpy.typing import NDArray
 from tlxviz.trace.model import TrackKind
 from tlxviz.tui import flowing
 from tlxviz.tui.lanes import waits
+from tlxviz.tui.moving import NO_EVENT
 from tlxviz.tui.state import State
 
 Rows = NDArray[np.int64]
-_NONE_SELECTED = "no event is selected: . and , go from one to the next"
 
 
 def to_releaser(state: State) -> str:
     """To what released the selected event."""
     if state.event is None:
-        return _NONE_SELECTED
+        return NO_EVENT
     before = int(state.launch.events["released_by"][state.event])
     if before < 0:
         return "nothing released it, as far as the trace says"
@@ -31,19 +32,23 @@ def to_releaser(state: State) -> str:
 def to_released(state: State) -> str:
     """To the first event that the selected one released."""
     if state.event is None:
-        return _NONE_SELECTED
+        return NO_EVENT
     released = released_by(state, state.event)
     if not len(released):
         return "it released nothing"
     state.together = ()
     state.go_to(int(released[0]))
-    return f"1 of {len(released)} that it released: {{ and }} change" if len(released) > 1 else ""
+    return (
+        f"1 of {len(released)} that it released: <previous_released> and <next_released> change"
+        if len(released) > 1
+        else ""
+    )
 
 
 def among_released(state: State, direction: int) -> str:
     """To the next (1) or the one before (-1) of those that one event has released."""
     if state.event is None:
-        return _NONE_SELECTED
+        return NO_EVENT
     if said := flowing.among(state, direction):
         return said
     releaser = int(state.launch.events["released_by"][state.event])
@@ -109,7 +114,7 @@ def track_rows(state: State, track: int) -> Rows:
 def same_site(state: State, direction: int) -> str:
     """To the next event (1) of the same operation and agent, or the one before (-1)."""
     if state.event is None:
-        return _NONE_SELECTED
+        return NO_EVENT
     events = state.launch.events
     rows = track_rows(state, int(events["track"][state.event]))
     rows = rows[events["site"][rows] == events["site"][state.event]]
@@ -144,7 +149,7 @@ def hit(state: State, direction: int) -> str:
     """To the next hit of the search (1), or the one before (-1)."""
     hits = state.hits
     if hits is None:
-        return "nothing has been searched for: / does"
+        return "nothing has been searched for: <search> does"
     place = hits.after(state.cta, state.cursor, state.under_cursor(), direction)
     if place is None:
         return f"no hits: {hits.query}"

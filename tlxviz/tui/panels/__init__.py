@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from tlxviz.analysis.account import Account
+from tlxviz.tui.keys import Keymap, default_keymap, with_keys
 from tlxviz.tui.panels.facts import Facts, Failure, facts_of, worked_out
 from tlxviz.tui.state import State
 
@@ -74,6 +75,11 @@ class Panel(Widget):
     def ring(self) -> None:
         """There is nowhere to go."""
         cast("App[None]", self.app).bell()  # pyright: ignore[reportUnknownMemberType]
+
+    def keyed(self, text: str) -> str:
+        """A text with keys in the place of names of actions: `<mark> sets one`."""
+        keymap: Keymap | None = getattr(cast("App[None]", self.app), "keymap", None)  # pyright: ignore[reportUnknownMemberType]
+        return with_keys(text, keymap or default_keymap())
 
     @property
     def dark(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
 
 from textual.app import ComposeResult
 from textual.widgets import DataTable, Static
@@ -13,6 +12,7 @@ from tlxviz.analysis.slack import BarrierSlack
 from tlxviz.reporters.layout import whole
 from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
+from tlxviz.tui.panels.lists import Table
 from tlxviz.tui.state import State
 
 _COLUMNS = ("barrier", "slots", "count", "mean wait", "worst", "slack", "critical")
@@ -40,7 +40,7 @@ class BarriersPanel(Panel):
 
     def compose(self) -> ComposeResult:
         yield Static(id="barriers-head", markup=False)
-        yield DataTable[str](id="barriers-table", cursor_type="row", zebra_stripes=True)
+        yield Table("barriers-table")
         yield Static(id="barriers-roles", markup=False)
 
     def show_state(self) -> None:
@@ -72,8 +72,8 @@ class BarriersPanel(Panel):
         if uses:
             table.move_cursor(row=min(here, len(uses) - 1))
 
-    def _table(self) -> DataTable[str]:
-        return cast("DataTable[str]", self.query_one("#barriers-table", DataTable))
+    def _table(self) -> Table:
+        return self.query_one("#barriers-table", Table)
 
     def on_data_table_row_highlighted(self, message: DataTable.RowHighlighted) -> None:
         if message.cursor_row < len(self._uses):

@@ -61,8 +61,8 @@ class EventPanel(Panel):
         elif state.span is not None:
             self.query_one("#event-text", Static).update(_of_range(state))
         else:
-            text = "No event is selected: . and , go from one to the next, x to the next wait."
-            self.query_one("#event-text", Static).update(Text(text))
+            text = "No event is selected: <next> and <previous> go from one to the next, <next_wait> to the next wait."
+            self.query_one("#event-text", Static).update(Text(self.keyed(text)))
 
     def _list(self, chain: Choices, event: int) -> None:
         made = self.known("dependencies", lambda account: account.dependencies)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 from textual.app import ComposeResult
 from textual.widgets import DataTable
@@ -13,6 +11,7 @@ from tlxviz.reporters.layout import whole
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import Work, work_of_events
 from tlxviz.tui.panels import Panel, panel
+from tlxviz.tui.panels.lists import Table
 from tlxviz.tui.state import State
 
 _COLUMNS = ("", "kernel or CTA", "SM", "cycles", "waiting", "events")
@@ -57,7 +56,7 @@ class LaunchesPanel(Panel):
         self._rows: list[tuple[str, int]] = []
 
     def compose(self) -> ComposeResult:
-        yield DataTable[str](id="launches-table", cursor_type="row", zebra_stripes=True)
+        yield Table("launches-table")
 
     def show_state(self) -> None:
         state = self.state
@@ -65,7 +64,7 @@ class LaunchesPanel(Panel):
         shown = (len(state.trace.launches), state.launch, state.cta, waiting)
         if shown == self._shown:
             return
-        table = cast("DataTable[str]", self.query_one("#launches-table", DataTable))
+        table = self.query_one("#launches-table", Table)
         here = table.cursor_row
         self._shown, self._rows = shown, []
         table.clear(columns=True)

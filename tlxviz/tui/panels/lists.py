@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import ClassVar
 
 from rich.console import Console
@@ -16,10 +17,10 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
-from textual.widgets import OptionList
+from textual.widgets import DataTable, OptionList
 from textual.widgets.option_list import Option
 
-_DOWN_AND_UP: list[BindingType] = [("j", "cursor_down", "down"), ("k", "cursor_up", "up")]
+from tlxviz.tui.keys import bindings
 
 _CONSOLE = Console()
 """Knows names of styles."""
@@ -35,10 +36,57 @@ def printed(width: int, write: Callable[[Console], None]) -> Text:
     return Text.from_ansi(written.get().rstrip("\n"))
 
 
-class Choices(OptionList):
+class Options(OptionList, inherit_bindings=False):
+    """Textual's list, with the keys of the table."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        {
+            "list_down": "cursor_down",
+            "list_up": "cursor_up",
+            "list_page_down": "page_down",
+            "list_page_up": "page_up",
+            "list_first": "first",
+            "list_last": "last",
+            "list_left": "scroll_left",
+            "list_right": "scroll_right",
+            "choose": "select",
+        }
+    )
+    DEFAULT_CSS = "Options { text-wrap: nowrap; text-overflow: ellipsis; }"  # wrapping fails where there is no room
+
+    def action_page_down(self) -> None:
+        with suppress(KeyError):  # Textual's, where there is no room for a line
+            super().action_page_down()
+
+    def action_page_up(self) -> None:
+        with suppress(KeyError):
+            super().action_page_up()
+
+
+class Table(DataTable[str], inherit_bindings=False):
+    """Textual's table, whose rows can be chosen, with the keys of the table of actions."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        {
+            "list_down": "cursor_down",
+            "list_up": "cursor_up",
+            "list_page_down": "page_down",
+            "list_page_up": "page_up",
+            "list_first": "scroll_top",
+            "list_last": "scroll_bottom",
+            "list_left": "cursor_left",
+            "list_right": "cursor_right",
+            "choose": "select_cursor",
+        }
+    )
+
+    def __init__(self, id: str) -> None:
+        super().__init__(id=id, cursor_type="row", zebra_stripes=True)
+
+
+class Choices(Options):
     """Options, each of which may stand for something."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*_DOWN_AND_UP]
     DEFAULT_CSS = """
     Choices, Choices:focus {
         border: none; padding: 0; height: 1fr; background: transparent; text-wrap: nowrap; text-overflow: ellipsis;
@@ -82,19 +130,20 @@ class Choices(OptionList):
         return self._payloads[index] if index < len(self._payloads) else None
 
 
-class Listing(ScrollView, can_focus=True):
+class Listing(ScrollView, can_focus=True, inherit_bindings=False):
     """Many lines, each made when it comes on screen; one of them is under the cursor."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *_DOWN_AND_UP,
-        ("down", "cursor_down", "down"),
-        ("up", "cursor_up", "up"),
-        ("pagedown", "page(1)", "page down"),
-        ("pageup", "page(-1)", "page up"),
-        ("home", "first", "first"),
-        ("end", "last", "last"),
-        ("enter", "choose", "choose"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        {
+            "list_down": "cursor_down",
+            "list_up": "cursor_up",
+            "list_page_down": "page(1)",
+            "list_page_up": "page(-1)",
+            "list_first": "first",
+            "list_last": "last",
+            "choose": "choose",
+        }
+    )
     DEFAULT_CSS = """
     Listing { height: 1fr; width: 1fr; overflow-x: hidden; }
     Listing:focus { background-tint: $foreground 4%; }

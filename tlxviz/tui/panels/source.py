@@ -18,6 +18,7 @@ from tlxviz.analysis.kinds import site_wait_kinds
 from tlxviz.analysis.places import base_name
 from tlxviz.ir import TtgirError, load_program
 from tlxviz.reporters.layout import place
+from tlxviz.tui.keys import bindings
 from tlxviz.tui.looks import APPEARANCES, Look
 from tlxviz.tui.lookup import next_at, sites_at
 from tlxviz.tui.panels import WORKING, Panel, panel
@@ -75,7 +76,7 @@ class SourcePanel(Panel):
 
     title = "Source"
     order = 2
-    BINDINGS: ClassVar[list[BindingType]] = [("t", "ttgir", "TTGIR")]
+    BINDINGS: ClassVar[list[BindingType]] = bindings({"ttgir": "ttgir"})
     DEFAULT_CSS = """
     SourcePanel { layout: vertical; height: 1fr; }
     SourcePanel #source-head { height: 1; color: $text-muted; }
@@ -137,7 +138,7 @@ class SourcePanel(Panel):
             elif not known:
                 head = "TTGIR, which this version cannot read: it marks no operations"
             elif not beside:
-                head = "t: source   TTGIR"
+                head = self.keyed("<ttgir>: source   TTGIR")
         self.query_one("#source-head", Static).update(head)
         followed = (launch, state.event, current, mark)
         if followed != self._followed:
@@ -152,7 +153,7 @@ class SourcePanel(Panel):
         if not launch.source:
             return "The trace has no source."
         head = "   line     time     wait" if self.size.width >= _NARROW else ""
-        head += "  t: TTGIR"
+        head += self.keyed("  <ttgir>: TTGIR")
         if shares is None:
             head += f"  {WORKING}"
         elif isinstance(shares, Failure):
