@@ -6,10 +6,14 @@ import asyncio
 
 import pytest
 from analysis.synthetic_traces import pipeline
+from textual.app import App
 from textual.screen import Screen
 
 from tlxviz.trace import Trace
 from tlxviz.tui.app import TimelineApp
+from tlxviz.tui.compare import CompareApp
+from tlxviz.tui.keys import PANEL_KEYS
+from tlxviz.tui.linked import Link
 
 
 def test_scrollbars_do_not_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,3 +40,41 @@ def test_scrollbars_do_not_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
         return found
 
     assert max(asyncio.run(main())) < 30
+
+
+def layouts_by_key(app: App[None], monkeypatch: pytest.MonkeyPatch, panel: str) -> list[int]:
+    """How often the screen is laid out for each of a few keys, with a panel open and at rest."""
+    count = 0
+    original = Screen[object]._refresh_layout
+
+    def counted(self: Screen[object], *arguments: object, **options: object) -> None:
+        nonlocal count
+        count += 1
+        original(self, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Screen, "_refresh_layout", counted)
+
+    async def main() -> list[int]:
+        found: list[int] = []
+        async with app.run_test(size=(120, 40)) as pilot:
+            await pilot.press(panel, "j", ".", ".")
+            await pilot.pause()
+            for key in ("d", "w", "s", "a", "f", "u"):
+                before = count
+                await pilot.press(key)
+                await pilot.pause()
+                found.append(count - before)
+        return found
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("panel", PANEL_KEYS)
+def test_moving_lays_nothing_out(panel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes, lines and panels are as large as before, so that only what they say is drawn."""
+    assert layouts_by_key(TimelineApp(Trace([pipeline()])), monkeypatch, panel) == [0] * 6
+
+
+def test_moving_in_two_traces_lays_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = CompareApp(Link(Trace([pipeline(12)]), Trace([pipeline(9)])))
+    assert layouts_by_key(app, monkeypatch, "1") == [0] * 6

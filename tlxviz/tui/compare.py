@@ -139,12 +139,12 @@ class CompareApp(Program):
 
     def follow(self) -> None:
         main, state, width = self.main, self.state, self.size.width
-        main.query_one("#head", Static).update(self._side_line(A))
-        main.query_one("#second", Static).update(self._side_line(B))
-        main.query_one("#between", Static).update(self._between())
+        main.query_one("#head", Static).update(self._side_line(A), layout=False)
+        main.query_one("#second", Static).update(self._side_line(B), layout=False)
+        main.query_one("#between", Static).update(self._between(), layout=False)
         aligned = f"aligned at {self.link.alignment.said}"
         foot = lines.foot(state, width, self.keymap, NAMES[self.link.lead], aligned)
-        main.query_one("#foot", Static).update(foot)
+        main.query_one("#foot", Static).update(foot, layout=False)
         for side in (A, B):
             self._timeline(side).follow()
         if isinstance(main.focused, Timeline) and main.focused is not self.timeline():

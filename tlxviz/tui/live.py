@@ -199,7 +199,7 @@ class LiveApp(TimelineApp):
             keys = with_keys(f"<stop>: stop{follows}", self.keymap)
             said = f"{self._script} runs{': ' + doing if doing else ''}   {keys}"
         for line in self.main.query("#live").results(Static):  # none while the program ends
-            line.update(said)
+            line.update(said, layout=False)
 
     # ---- actions
 

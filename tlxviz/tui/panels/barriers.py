@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from textual.app import ComposeResult
-from textual.widgets import DataTable, Static
+from textual.widgets import DataTable
 
 from tlxviz.analysis.barrier_use import BarrierUse, barrier_uses
 from tlxviz.analysis.slack import BarrierSlack
@@ -13,6 +13,7 @@ from tlxviz.reporters.layout import whole
 from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
 from tlxviz.tui.panels.lists import Table
+from tlxviz.tui.panels.said import Said
 from tlxviz.tui.state import State
 
 _COLUMNS = ("barrier", "slots", "count", "mean wait", "worst", "slack", "critical")
@@ -39,9 +40,9 @@ class BarriersPanel(Panel):
         self._uses: tuple[BarrierUse, ...] = ()
 
     def compose(self) -> ComposeResult:
-        yield Static(id="barriers-head", markup=False)
+        yield Said("barriers-head")
         yield Table("barriers-table")
-        yield Static(id="barriers-roles", markup=False)
+        yield Said("barriers-roles")
 
     def show_state(self) -> None:
         uses = self.known("barrier uses", lambda account: barrier_uses(account.launch))
@@ -53,13 +54,13 @@ class BarriersPanel(Panel):
         if shown == self._shown:
             return
         self._shown = shown
-        head, table = self.query_one("#barriers-head", Static), self._table()
+        head, table = self.query_one("#barriers-head", Said), self._table()
         head.display = not isinstance(uses, tuple) or not uses
         if not isinstance(uses, tuple):
-            head.update(WORKING if uses is None else uses.why)
+            head.say(WORKING if uses is None else uses.why)
             uses = ()
         elif not uses:
-            head.update("The kernel has no barriers.")
+            head.say("The kernel has no barriers.")
         table.display = bool(uses)
         here = table.cursor_row
         self._uses = uses
@@ -79,7 +80,7 @@ class BarriersPanel(Panel):
         if message.cursor_row < len(self._uses):
             use = self._uses[message.cursor_row]
             said = f"{use.name}: arrivals {_said(use.arrivals) or 'none'}; waits {_said(use.waits) or 'none'}"
-            self.query_one("#barriers-roles", Static).update(said)
+            self.query_one("#barriers-roles", Said).say(said)
 
     def on_data_table_row_selected(self, message: DataTable.RowSelected) -> None:
         if message.cursor_row < len(self._uses):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container, VerticalScroll
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.hang import source_line
@@ -18,6 +18,7 @@ from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
 from tlxviz.tui.panels.lists import Choices
 from tlxviz.tui.panels.related import Line, Row, came_rows, cause_rows, heading, operand_rows, went_rows
+from tlxviz.tui.panels.said import Said
 from tlxviz.tui.state import State
 from tlxviz.tui.totals import totals
 from tlxviz.tui.words import event_name, time_text
@@ -47,7 +48,7 @@ class EventPanel(Panel):
     def compose(self) -> ComposeResult:
         with Container(id="event-body"):
             with VerticalScroll(id="event-facts", can_focus=False):
-                yield Static(id="event-text")
+                yield Said("event-text")
             yield Choices(id="event-chain")
 
     def show_state(self) -> None:
@@ -56,13 +57,13 @@ class EventPanel(Panel):
         chain = self.query_one("#event-chain", Choices)
         chain.display = state.event is not None
         if state.event is not None:
-            self.query_one("#event-text", Static).update(_facts(state, state.event))
+            self.query_one("#event-text", Said).say(_facts(state, state.event))
             self._list(chain, state.event)
         elif state.span is not None:
-            self.query_one("#event-text", Static).update(_of_range(state))
+            self.query_one("#event-text", Said).say(_of_range(state))
         else:
             text = "No event is selected: <next> and <previous> go from one to the next, <next_wait> to the next wait."
-            self.query_one("#event-text", Static).update(Text(self.keyed(text)))
+            self.query_one("#event-text", Said).say(Text(self.keyed(text)))
 
     def _list(self, chain: Choices, event: int) -> None:
         made = self.known("dependencies", lambda account: account.dependencies)

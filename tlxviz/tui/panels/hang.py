@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 
 from tlxviz.analysis.hang import Hang, Waiter, hang_of
 from tlxviz.analysis.standstill import Standstill, standstill
@@ -12,6 +12,7 @@ from tlxviz.reporters.text_hang import say_head, say_waiter, waits_on
 from tlxviz.tui.lookup import last_of
 from tlxviz.tui.panels import Panel, panel
 from tlxviz.tui.panels.lists import Choices, printed
+from tlxviz.tui.panels.said import Said
 
 
 @panel
@@ -26,22 +27,22 @@ class HangPanel(Panel):
     """
 
     def compose(self) -> ComposeResult:
-        yield Static(id="hang-head", markup=False)
+        yield Said("hang-head")
         yield Choices(id="hang-list")
 
     def show_state(self) -> None:
         launch, width = self.state.launch, self.size.width
         hang = hang_of(launch)
-        head, waiters = self.query_one("#hang-head", Static), self.query_one("#hang-list", Choices)
+        head, waiters = self.query_one("#hang-head", Said), self.query_one("#hang-list", Choices)
         waiters.display = hang is not None
         if hang is None:
             text = "The launch ended: nothing hangs." if launch.complete else "Nothing hung as far as was recorded."
-            head.update(Text(text))
+            head.say(Text(text))
             return
         said = printed(width, lambda console: say_head(console, hang))
         if (why := standstill(hang)) is not None:
             said = said.append(f"\n{_why(why)}")
-        head.update(said)
+        head.say(said)
         rows: list[tuple[Text | str, object]] = [(_waiter(hang, each, width - 2), each) for each in hang.waiters]
         rows.append((f"ended: {', '.join(hang.ended) or 'no warp group'}", None))
         waiters.show(rows)

@@ -22,6 +22,7 @@ from tlxviz.tui.looks import APPEARANCES, Look
 from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
 from tlxviz.tui.panels.lists import Listing
+from tlxviz.tui.panels.said import Said
 from tlxviz.tui.state import State
 from tlxviz.tui.window import Window
 
@@ -47,6 +48,8 @@ class IterationsPanel(Panel):
 
     def __init__(self, state: State) -> None:
         super().__init__(state)
+        self._steady: object = self
+        """What the table shows; the panel itself for nothing yet."""
         self._loop: Iterations | None = None
         self._rows: np.ndarray = np.empty(0, np.int64)
         self._followed: tuple[object, ...] = ()
@@ -54,45 +57,47 @@ class IterationsPanel(Panel):
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="iterations-table", can_focus=False):
             yield Static(id="iterations-steady", markup=False)
-        yield Static(id="iterations-head", markup=False)
+        yield Said("iterations-head")
         yield Listing("iterations-lines")
 
     def show_state(self) -> None:
         steady = self.known("steady", lambda account: account.steady)
-        said = WORKING if steady is None else steady.why if isinstance(steady, Failure) else _table(steady)
-        self.query_one("#iterations-steady", Static).update(said)
+        if steady is not self._steady:
+            self._steady = steady
+            said = WORKING if steady is None else steady.why if isinstance(steady, Failure) else _table(steady)
+            self.query_one("#iterations-steady", Static).update(said)
         self._overlay()
 
     def _overlay(self) -> None:
         state = self.state
-        head, lines = self.query_one("#iterations-head", Static), self.query_one("#iterations-lines", Listing)
+        head, lines = self.query_one("#iterations-head", Said), self.query_one("#iterations-lines", Listing)
         lane = _warp_group(state)
         self._loop = None
         if lane is None:
-            head.update("No warp group is traced.")
+            head.say("No warp group is traced.")
             lines.show(0, lambda _: Text())
             return
         occupied = self.known("occupied", lambda account: account.occupied)
         if occupied is None or isinstance(occupied, Failure):
-            head.update(WORKING if occupied is None else occupied.why)
+            head.say(WORKING if occupied is None else occupied.why)
             lines.show(0, lambda _: Text())
             return
         track = lane.track
         loop = self.known(f"iterations of track {track}", lambda a: loop_iterations(a.launch, a.occupied, track))
         if not isinstance(loop, Iterations):
-            head.update(WORKING if loop is None else loop.why)
+            head.say(WORKING if loop is None else loop.why)
             lines.show(0, lambda _: Text())
             return
         self._loop, self._rows = loop, occupied.row
         if not len(loop):
-            head.update(f"{lane.label} has no loop.")
+            head.say(f"{lane.label} has no loop.")
             lines.show(0, lambda _: Text())
             return
         lengths = (loop.end - loop.begin)[loop.end >= 0]
         median = float(np.median(lengths)) if len(lengths) else 0.0
         scale = int(min(lengths.max(), round(_LONGEST * median))) if len(lengths) else lane.slices.life[1]
         scale = max(1, scale)
-        head.update(f"{lane.label}, {whole(len(loop))} iterations, each from its begin on; {whole(scale)} cycles wide")
+        head.say(f"{lane.label}, {whole(len(loop))} iterations, each from its begin on; {whole(scale)} cycles wide")
         here = int(np.searchsorted(loop.begin, state.cursor, side="right")) - 1
         columns = max(1, self.size.width - _LABEL)
         nested, dark = bool((loop.outer != loop.inner).any()), self.dark

@@ -11,7 +11,6 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.widgets import Static
 
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.kinds import site_wait_kinds
@@ -24,6 +23,7 @@ from tlxviz.tui.lookup import next_at, sites_at
 from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
 from tlxviz.tui.panels.lists import Listing
+from tlxviz.tui.panels.said import Said
 from tlxviz.tui.state import State
 
 _HEIGHTS = " ▁▂▃▄▅▆▇█"
@@ -93,7 +93,7 @@ class SourcePanel(Panel):
         """Whether TTGIR is shown."""
 
     def compose(self) -> ComposeResult:
-        yield Static(id="source-head", markup=False)
+        yield Said("source-head")
         with Horizontal(id="source-body"):
             yield Listing("source-lines")
             yield Listing("source-ttgir")
@@ -139,7 +139,7 @@ class SourcePanel(Panel):
                 head = "TTGIR, which this version cannot read: it marks no operations"
             elif not beside:
                 head = self.keyed("<ttgir>: source   TTGIR")
-        self.query_one("#source-head", Static).update(head)
+        self.query_one("#source-head", Said).say(head)
         followed = (launch, state.event, current, mark)
         if followed != self._followed:
             self._followed = followed

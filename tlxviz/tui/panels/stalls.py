@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.findings import Finding, Severity, findings
@@ -20,6 +20,7 @@ from tlxviz.tui.lookup import longest_at, sites_at
 from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
 from tlxviz.tui.panels.lists import Choices
+from tlxviz.tui.panels.said import Said
 
 _MARKS = {Severity.PROBLEM: ("!", "bold red"), Severity.HINT: ("*", "yellow"), Severity.NOTE: ("-", "dim")}
 _WAITS = 50
@@ -49,7 +50,7 @@ class StallsPanel(Panel):
     def compose(self) -> ComposeResult:
         yield Choices(id="stalls-list")
         with VerticalScroll(id="stalls-advice", can_focus=False):
-            yield Static(id="stalls-text", markup=False)
+            yield Said("stalls-text")
 
     def show_state(self) -> None:
         made = self.known("stalls", _stalls)
@@ -71,7 +72,7 @@ class StallsPanel(Panel):
             parties = [f"{_PARTIES.get(r.engine, '')}{r.agent} {r.share:.0%}" for r in chosen.released_by if r.agent]
             text += f"; released by {', '.join(parties)}" if parties else ""
         self.query_one("#stalls-advice").display = bool(text)
-        self.query_one("#stalls-text", Static).update(text)
+        self.query_one("#stalls-text", Said).say(text)
 
     def on_option_list_option_highlighted(self) -> None:
         self._advise()

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
-from textual.widgets import Static
 
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.roofline import Roofline
@@ -18,6 +17,7 @@ from tlxviz.reporters.sections import ROOF_WORDS
 from tlxviz.tui.looks import APPEARANCES, Look
 from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
+from tlxviz.tui.panels.said import Said
 
 _UNITS = ("tensor_core", "tma", "tma_store", "load_store", "issue", "logic", "mufu", "shared_memory")
 _LABEL = 28
@@ -48,7 +48,7 @@ class UtilisationPanel(Panel):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll():
-            yield Static(id="utilisation-text", markup=False)
+            yield Said("utilisation-text")
 
     def show_state(self) -> None:
         made = self.known("figures", _figures)
@@ -56,7 +56,7 @@ class UtilisationPanel(Panel):
             text = Text("\n").join(_lines(made, self.size.width, self.dark))
         else:
             text = Text(made.why if isinstance(made, Failure) else WORKING)
-        self.query_one("#utilisation-text", Static).update(text)
+        self.query_one("#utilisation-text", Said).say(text)
 
 
 def _lines(made: Figures, width: int, dark: bool) -> Iterator[Text]:
