@@ -6,6 +6,7 @@ actions in angle brackets stand for their keys.
 
 from __future__ import annotations
 
+from tlxviz.tui import steps
 from tlxviz.tui.state import State
 from tlxviz.tui.window import Window
 
@@ -35,7 +36,7 @@ def lane(state: State, by: int) -> str:
 
 
 def step(state: State, direction: int) -> str:
-    if state.step(direction):
+    if steps.step(state, direction):
         return ""
     return f"no {'later' if direction > 0 else 'earlier'} event in this lane"
 

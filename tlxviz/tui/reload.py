@@ -7,7 +7,8 @@ import numpy as np
 from tlxviz.analysis.hang import hang_of
 from tlxviz.trace.build import empty_events
 from tlxviz.trace.model import LaunchTrace, Trace, TrackKind
-from tlxviz.tui.state import Seen, State
+from tlxviz.tui.seen import Seen
+from tlxviz.tui.state import State
 from tlxviz.tui.window import Window
 
 _FOLLOWED = 1 << 14

@@ -4,45 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 
-import numpy as np
-
-from tlxviz.analysis.account import Account
 from tlxviz.trace.model import LaunchTrace, Trace
 from tlxviz.tui.lane import Lane
-from tlxviz.tui.lanes import Lanes
 from tlxviz.tui.search import Hits
+from tlxviz.tui.seen import Seen
 from tlxviz.tui.window import Window
-
-
-@dataclass(eq=False)
-class Seen:
-    """One launch, with what is worked out from it when it is asked for."""
-
-    launch: LaunchTrace
-    number: int = 0
-
-    @cached_property
-    def lanes(self) -> Lanes:
-        return Lanes(self.launch)
-
-    @cached_property
-    def account(self) -> Account:
-        return Account(self.launch)
-
-    @cached_property
-    def whole(self) -> Window:
-        """From the first thing that happened to the last."""
-        begins = [track.begin for track in self.launch.tracks]
-        ends = [track.end for track in self.launch.tracks]
-        events = self.launch.events
-        if len(events):
-            begins.append(int(events["begin"].min()))
-            ends.append(int(events["end"].max()))
-        begin = min(begins, default=0)
-        return Window(begin, max(begin + 1, max(ends, default=0)))
-
 
 _REMEMBERED = 200
 """Places to go back to."""
@@ -286,46 +253,3 @@ class State:
             self.window = Window(begin - length // 10, begin - length // 10 + length).within(self.seen.whole)
         elif begin < self.window.begin or end > self.window.end:
             self.window = self.window.centred((begin + end) // 2, self.seen.whole)
-
-    def step(self, direction: int, wanted: np.ndarray | None = None) -> bool:
-        """Selects the next slice (1) or the one before (-1) of the lane; of the events `wanted`, a mask, if given."""
-        lane = self.current()
-        if lane is None or not len(lane.slices):
-            return False
-        slices = lane.slices
-        places = (
-            np.arange(len(slices)) if wanted is None else np.flatnonzero(wanted[slices.event] & (slices.event >= 0))
-        )
-        if not len(places):
-            return False
-        here = self._here(lane)
-        at = int(np.searchsorted(places, here, side="right" if direction > 0 else "left")) - (direction < 0)
-        if not 0 <= at < len(places):
-            return False
-        place = int(places[at])
-        event = int(slices.event[place])
-        if event >= 0:
-            self.go_to(event, remember=False)
-            self.put_on(lane.key)
-        else:
-            self.cursor, self.event = int(slices.begin[place]), None
-            if not self.window.begin <= self.cursor < self.window.end:
-                self.window = self.window.centred(self.cursor, self.seen.whole)
-        return True
-
-    def under_cursor(self) -> int | None:
-        """The selected event while the cursor is in it: what is next goes from here, else from the cursor."""
-        if self.event is None:
-            return None
-        begin, end = (int(self.launch.events[name][self.event]) for name in ("begin", "end"))
-        return self.event if begin <= self.cursor < max(end, begin + 1) else None
-
-    def _here(self, lane: Lane) -> int:
-        """The slice at the cursor; half a place before the next one if there is none."""
-        slices = lane.slices
-        event = self.under_cursor()
-        if event is not None:
-            own = np.flatnonzero(slices.event == event)
-            if len(own):
-                return int(own[0])
-        return int(np.searchsorted(slices.begin, self.cursor, side="right")) - 1

@@ -14,6 +14,7 @@ from tlxviz.tui import flowing
 from tlxviz.tui.lanes import waits
 from tlxviz.tui.moving import NO_EVENT
 from tlxviz.tui.state import State
+from tlxviz.tui.steps import step, under_cursor
 
 Rows = NDArray[np.int64]
 
@@ -74,7 +75,7 @@ def iteration(state: State, direction: int) -> str:
         return "there is no warp group"
     inner, outer = events["inner"][rows], events["outer"][rows]
     starts = np.flatnonzero(np.concatenate(([True], (np.diff(inner) != 0) | (np.diff(outer) != 0))))
-    event = _row(state.under_cursor())
+    event = _row(under_cursor(state))
     own = np.flatnonzero(rows == event)
     here = int(own[0]) if len(own) else int(np.searchsorted(events["begin"][rows], state.cursor, side="right")) - 1
     place = int(np.searchsorted(starts, here, side="right")) - 1 + direction
@@ -140,7 +141,7 @@ def worst_wait(state: State, direction: int) -> str:
 
 def wait(state: State, direction: int) -> str:
     """To the next wait of the lane (1), or the one before (-1)."""
-    if state.step(direction, waits(state.launch)):
+    if step(state, direction, waits(state.launch)):
         return ""
     return f"no {'later' if direction > 0 else 'earlier'} wait in this lane"
 
@@ -150,7 +151,7 @@ def hit(state: State, direction: int) -> str:
     hits = state.hits
     if hits is None:
         return "nothing has been searched for: <search> does"
-    place = hits.after(state.cta, state.cursor, state.under_cursor(), direction)
+    place = hits.after(state.cta, state.cursor, under_cursor(state), direction)
     if place is None:
         return f"no hits: {hits.query}"
     state.go_to(int(hits.events[place]))

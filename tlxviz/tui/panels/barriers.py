@@ -62,16 +62,12 @@ class BarriersPanel(Panel):
         elif not uses:
             head.say("The kernel has no barriers.")
         table.display = bool(uses)
-        here = table.cursor_row
         self._uses = uses
-        table.clear(columns=True)
-        table.add_columns(*_COLUMNS, *(_ROLES if wide else ()))
-        for number, each in enumerate(uses):
-            roles = (_said(each.arrivals), _said(each.waits)) if wide else ()
-            table.add_row(*_row(each, slack), *roles, key=str(number))
+        table.fill(
+            (*_COLUMNS, *(_ROLES if wide else ())),
+            [(*_row(each, slack), *((_said(each.arrivals), _said(each.waits)) if wide else ())) for each in uses],
+        )
         self.query_one("#barriers-roles").display = bool(uses) and not wide
-        if uses:
-            table.move_cursor(row=min(here, len(uses) - 1))
 
     def _table(self) -> Table:
         return self.query_one("#barriers-table", Table)

@@ -65,14 +65,12 @@ class LaunchesPanel(Panel):
         if shown == self._shown:
             return
         table = self.query_one("#launches-table", Table)
-        here = table.cursor_row
         self._shown, self._rows = shown, []
-        table.clear(columns=True)
-        table.add_columns(*_COLUMNS)
+        rows: list[tuple[str, ...]] = []
         for number, launch in enumerate(state.trace.launches):
             mark = "▶" if number == state.seen.number else ""
             name = f"{number} {launch.kernel}{_end(launch)}"
-            table.add_row(mark, name, "", whole(launch.cycles), "", whole(len(launch.events)))
+            rows.append((mark, name, "", whole(launch.cycles), "", whole(len(launch.events))))
             self._rows.append(("launch", number))
         lives: dict[int, tuple[int, int, int]] = {}
         counts = np.bincount(state.launch.events["track"], minlength=len(state.launch.tracks))
@@ -85,10 +83,9 @@ class LaunchesPanel(Panel):
             sm, begin, end = lives[cta]
             share = f"{waiting.get(cta, 0.0):.0%}" if isinstance(waiting, dict) else "…" if waiting is None else "?"
             mark = "▶" if cta == state.cta else ""
-            table.add_row(mark, f"  CTA {cta}", str(sm), whole(end - begin), share, whole(events[cta]))
+            rows.append((mark, f"  CTA {cta}", str(sm), whole(end - begin), share, whole(events[cta])))
             self._rows.append(("cta", cta))
-        if self._rows:
-            table.move_cursor(row=min(here, len(self._rows) - 1))
+        table.fill(_COLUMNS, rows)
 
     def on_data_table_row_selected(self, message: DataTable.RowSelected) -> None:
         if message.cursor_row >= len(self._rows):

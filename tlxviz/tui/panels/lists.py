@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import ClassVar
 
@@ -82,6 +82,31 @@ class Table(DataTable[str], inherit_bindings=False):
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id, cursor_type="row", zebra_stripes=True)
+        self._filled = False
+
+    def fill(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """Replaces all of it; the row under the cursor stays, or the last where there are fewer."""
+        here = self.cursor_row
+        self.clear(columns=True)
+        self.add_columns(*columns)
+        for row in rows:
+            self.add_row(*row)
+        if self.row_count:
+            self.move_cursor(row=min(here, self.row_count - 1))
+        self._filled = True
+
+    def on_idle(self) -> None:
+        """Draws a table that was filled once more when its columns have their widths.
+
+        Textual finds the widths out after this, and draws the table anew only where its size is another than before.
+        """
+        if self._filled:
+            self._filled = False
+            self.call_later(self._draw_filled)
+
+    def _draw_filled(self) -> None:
+        self._clear_caches()
+        self.refresh()
 
 
 class Choices(Options):

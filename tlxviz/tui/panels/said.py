@@ -21,5 +21,5 @@ class Said(Static):
         self._said = key
         self.update(said, layout=False)
         width, height = self.size
-        if not width or self.visual.get_height(self.styles, width) != height:
+        if not width or self.visual.get_height(self.styles.get_rules(), width) != height:
             self.refresh(layout=True)
