@@ -30,8 +30,9 @@ from textual.screen import Screen  # noqa: E402
 
 from tlxviz.trace import load_trace, save_trace  # noqa: E402
 from tlxviz.trace.model import Trace  # noqa: E402
-from tlxviz.tui.app import TimelineApp, settle  # noqa: E402
+from tlxviz.tui.app import TimelineApp  # noqa: E402
 from tlxviz.tui.timeline import Timeline  # noqa: E402
+from tlxviz.tui.toolkit import settle  # noqa: E402
 
 SIZE = (220, 60)
 LANES = 48

@@ -50,8 +50,7 @@ class DataFlow:
 
     def into(self, event: int) -> list[tuple[int, FlowKind]]:
         """The sources of the links that lead to an event."""
-        targets = self.target[self._by_target]
-        first, last = np.searchsorted(targets, [event, event + 1])
+        first, last = np.searchsorted(self.target, [event, event + 1], sorter=self._by_target)
         return [(int(self.source[at]), FlowKind(int(self.kind[at]))) for at in self._by_target[first:last]]
 
     def out_of(self, event: int) -> list[tuple[int, FlowKind]]:

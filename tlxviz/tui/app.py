@@ -14,7 +14,7 @@ from tlxviz.tui.ask import Ask
 from tlxviz.tui.keys import Keymap
 from tlxviz.tui.panels import Panel, panels
 from tlxviz.tui.panels.source import SourcePanel
-from tlxviz.tui.program import LOW, NARROW, WIDE, Program
+from tlxviz.tui.program import Program
 from tlxviz.tui.state import State
 from tlxviz.tui.store import Store
 from tlxviz.tui.timeline import Timeline
@@ -75,18 +75,6 @@ class TimelineApp(Program):
                         yield made
         yield Static(id="foot", markup=False)
         yield Ask()
-
-    def on_mount(self) -> None:
-        self._fit()  # for the first picture, and not only when told of the size
-
-    def on_resize(self) -> None:
-        self._fit()
-        self.call_after_refresh(self.redraw)
-
-    def _fit(self) -> None:
-        main = self.main
-        main.set_class(self.size.width >= WIDE, "wide")
-        main.set_class(self.size.width < NARROW or self.size.height < LOW, "tiny")
 
     def on_tabbed_content_tab_activated(self) -> None:
         self.redraw()

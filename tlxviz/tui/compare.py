@@ -20,7 +20,7 @@ from tlxviz.tui.jumps import jump
 from tlxviz.tui.keys import Keymap, Mode
 from tlxviz.tui.linked import NAMES, A, B, Link
 from tlxviz.tui.linked_store import LinkStore
-from tlxviz.tui.program import LOW, NARROW, WIDE, Program
+from tlxviz.tui.program import Program
 from tlxviz.tui.state import State
 from tlxviz.tui.timeline import Timeline
 from tlxviz.tui.words import fitted, time_text
@@ -96,12 +96,9 @@ class CompareApp(Program):
     def on_mount(self) -> None:
         self.run_worker(self._compare, thread=True, exclusive=True)
 
-    def on_resize(self) -> None:
-        main = self.main
-        main.set_class(self.size.width >= WIDE, "wide")
-        main.set_class(self.size.height < _FEW, "low")
-        main.set_class(self.size.width < NARROW or self.size.height < LOW, "tiny")
-        self.call_after_refresh(self.redraw)
+    def fit(self) -> None:
+        super().fit()
+        self.main.set_class(self.size.height < _FEW, "low")
 
     def _compare(self) -> None:
         causes = self.main.query_one(Causes)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import ClassVar
 
-from rich.segment import Segment
-from rich.style import Style
 from textual.app import App, SystemCommand
-from textual.color import Color
 from textual.filter import LineFilter, Monochrome
 from textual.screen import Screen
 from textual.widgets import Static
@@ -38,35 +34,16 @@ from tlxviz.tui.search import SearchError, find
 from tlxviz.tui.state import State
 from tlxviz.tui.store import THEMES
 from tlxviz.tui.timeline import Timeline
+from tlxviz.tui.toolkit import Main, Styled, settle
 
-WIDE = 160
+_WIDE = 160
 """Columns from which panels stand beside the timeline rather than below."""
-NARROW, LOW = 40, 12
+_NARROW, _LOW = 40, 12
 """With fewer columns or lines there is room for the timeline, or for the panel, alone."""
 _KEEP_SECONDS = 10
 
 Done = str | Awaitable[None] | None
 """What an action gives: what there is to say, or what is to be waited for."""
-
-
-class _Main(Screen[None], inherit_bindings=False):
-    """The screen, without Textual's Tab."""
-
-
-class _Styled(LineFilter):
-    """Gives a style to text that has none, which Textual's own filters take for granted."""
-
-    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [each if each.style else Segment(each.text, Style.null(), each.control) for each in segments]
-
-
-def settle() -> None:
-    """Takes what there is by now out of garbage collection, which else goes through it amid a key: 50 ms.
-
-    What lines that are kept add to it takes 30 ms, so that all of it is gone through a hundred times less often.
-    """
-    gc.freeze()
-    gc.set_threshold(*gc.get_threshold()[:2], 1000)
 
 
 class Program(App[None], inherit_bindings=False):
@@ -91,7 +68,7 @@ class Program(App[None], inherit_bindings=False):
         self.keymap = keymap or default_keymap()
         self.drawn = False
         """Whether there is a screen to draw on."""
-        self._monochrome, self._styled = Monochrome(), _Styled()
+        self._monochrome, self._styled = Monochrome(), Styled()
         self.doing: dict[str, Callable[[], Done]] = {
             "go_to": partial(self._ask, "go to", "1,234  12us  50%  i:40"),
             "search": partial(self._ask, "search", "wait a_full[2]  line:104  >1000  role:mma"),
@@ -147,7 +124,7 @@ class Program(App[None], inherit_bindings=False):
         return self.screen_stack[0]
 
     def get_default_screen(self) -> Screen[None]:
-        return _Main(id="_default")
+        return Main(id="_default")
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         filters = [*super().get_line_filters(), *([self._monochrome] if self.state.theme == "mono" else [])]
@@ -155,6 +132,7 @@ class Program(App[None], inherit_bindings=False):
 
     def on_mount(self) -> None:
         self.drawn = True
+        self.fit()  # for the first picture, and not only when told of the size
         self.set_keymap(textual_keymap(self.keymap))
         self._show_monochrome()
         self.timeline().focus()
@@ -168,6 +146,15 @@ class Program(App[None], inherit_bindings=False):
     def on_ready(self) -> None:
         if not self.is_headless:
             settle()
+
+    def on_resize(self) -> None:
+        self.fit()
+        self.call_after_refresh(self.redraw)
+
+    def fit(self) -> None:
+        """The size of the terminal is known, or another: says which way what is on screen stands."""
+        self.main.set_class(self.size.width >= _WIDE, "wide")
+        self.main.set_class(self.size.width < _NARROW or self.size.height < _LOW, "tiny")
 
     def redraw(self) -> None:
         if self.drawn and self.main.query("#foot"):  # widgets go before `on_unmount` comes
