@@ -299,6 +299,13 @@ def test_help_lists_all_keys_and_scrolls() -> None:
     walk(TimelineApp(Trace([pipeline()])), "?", then=then)
 
 
+@pytest.mark.parametrize("size", [(20, 5), (5, 3), (1, 1)])
+def test_a_page_of_a_palette_without_room(size: tuple[int, int]) -> None:
+    for page in ("pagedown", "pageup"):
+        state = walk(TimelineApp(Trace([pipeline()])), "ctrl+p", "down", page, page, "escape", "w", size=size)
+        assert state.window.cycles < state.seen.whole.cycles  # the palette is gone, and keys do what they do
+
+
 def test_the_palette_knows_every_action() -> None:
     async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
         titles = [each.title for each in app.get_system_commands(app.screen)]

@@ -34,9 +34,11 @@ from tlxviz.tui.live import LiveApp, plain
 from tlxviz.tui.overlays import HelpScreen
 from tlxviz.tui.panels import panels
 from tlxviz.tui.reload import nothing_yet, replace_trace
+from tlxviz.tui.search import find
 from tlxviz.tui.settings import keys_file, state_folder
 from tlxviz.tui.state import State
 from tlxviz.tui.store import Store
+from tlxviz.tui.travel import hit
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "tests" / "end_to_end" / "scripts"
@@ -194,6 +196,28 @@ def test_a_selected_event_stays_selected_where_rows_have_moved() -> None:
     assert state.event == event + 7
     replace_trace(state, Trace([replace(pipeline(5), kernel="another")]), newest=False)
     assert state.event is None
+
+
+def test_a_search_finds_what_is_there_now() -> None:
+    state = State.of(Trace([grown(6)]))
+    state.hits = find(state.launch, "mma")
+    state.lit = frozenset({1})
+    before = len(state.hits)
+    more = grown(8)
+    replace_trace(
+        state, Trace([replace(more, events=more.events.take(np.arange(len(more.events))[::-1]))]), newest=False
+    )
+    assert state.hits is not None
+    assert len(state.hits) > before
+    assert sorted(state.hits.events) == sorted(find(state.launch, "mma").events)
+    assert state.lit == {1}
+
+    replace_trace(state, Trace([replace(grown(2), kernel="another")]), newest=False)
+    for _ in range(before):  # as `n` does, also where there are fewer events
+        hit(state, 1)
+    assert state.event is not None
+    assert state.event in find(state.launch, "mma").events
+    assert state.lit == frozenset()
 
 
 def test_the_row_of_the_cursor_is_kept() -> None:

@@ -1,7 +1,8 @@
-"""What lies over the timeline for a moment: the list of keys and the list of marks."""
+"""What lies over the timeline for a moment: the list of keys, the list of marks, and the palette."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, ClassVar
 
 from rich.console import RenderableType
@@ -9,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
+from textual.command import CommandPalette
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
@@ -18,6 +20,15 @@ from tlxviz.tui.keys import ACTIONS, Keymap, Mode, Scope, bindings, keys_text, w
 from tlxviz.tui.panels.lists import Options
 from tlxviz.tui.state import State
 from tlxviz.tui.words import time_text
+
+
+class Palette(CommandPalette):
+    """Textual's palette, also where there is no room for its list."""
+
+    def _action_command_list(self, action: str) -> None:
+        with suppress(KeyError):  # of pages without a line
+            super()._action_command_list(action)
+
 
 Focused = tuple[str, list[tuple[str, str]]]
 """What has the focus, and its keys: of each, the key and what it does."""

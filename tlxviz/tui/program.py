@@ -28,7 +28,7 @@ from tlxviz.tui.keys import (
     textual_keymap,
     with_keys,
 )
-from tlxviz.tui.overlays import HelpScreen, MarksScreen, focused_keys
+from tlxviz.tui.overlays import HelpScreen, MarksScreen, Palette, focused_keys
 from tlxviz.tui.places import PlaceError, go
 from tlxviz.tui.search import SearchError, find
 from tlxviz.tui.state import State
@@ -261,6 +261,10 @@ class Program(App[None], inherit_bindings=False):
     def _show_monochrome(self) -> None:
         for each in self.main.query(Timeline):
             each.monochrome = self.state.theme == "mono"
+
+    def action_command_palette(self) -> None:
+        if not isinstance(self.screen, Palette):
+            self.push_screen(Palette(id="--command-palette"))
 
     def _show_help(self) -> None:
         self.push_screen(HelpScreen(self.keymap, self.MODE, focused_keys(self.screen)))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from tlxviz.analysis.hang import hang_of
 from tlxviz.trace.build import empty_events
 from tlxviz.trace.model import LaunchTrace, Trace, TrackKind
+from tlxviz.tui.search import Hits, SearchError, find
 from tlxviz.tui.seen import Seen
 from tlxviz.tui.state import State
 from tlxviz.tui.window import Window
@@ -36,6 +39,9 @@ def replace_trace(state: State, trace: Trace, *, newest: bool) -> None:
     state.places = [each for each in state.places if each.launch < len(trace.launches)]
     state.turn_to(Seen(trace.launches[number], number))
     state.event = _same_event(before, state.launch, event) if event is not None else None
+    state.hits = _same_search(state.hits, state.launch)
+    if before.kernel != state.launch.kernel:
+        state.lit = frozenset()
     known = state.seen.lanes.ctas
     if newest:
         state.open_cta(_latest_cta(state.launch))
@@ -53,6 +59,13 @@ def replace_trace(state: State, trace: Trace, *, newest: bool) -> None:
 
 def _latest_cta(launch: LaunchTrace) -> int:
     return max(launch.tracks, key=lambda track: (track.end, -track.cta)).cta if launch.tracks else 0
+
+
+def _same_search(hits: Hits | None, launch: LaunchTrace) -> Hits | None:
+    """What a search finds now: rows of the older trace are those of other events, or of none."""
+    with suppress(SearchError):
+        return find(launch, hits.query) if hits is not None else None
+    return None
 
 
 def _same_event(before: LaunchTrace, after: LaunchTrace, event: int) -> int | None:
