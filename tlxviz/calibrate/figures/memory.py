@@ -61,7 +61,8 @@ def _copy_rate(found: Calibration) -> Finding | None:
     each = found.find("sharing.tile", op="cp.async", depth=3, fit=1, sms=16, sharing=1, source="L2")
     if each is None:
         return None
-    return Finding(_TILE_BYTES / each.median, "cp.async of tiles of 16 KiB, eight warps, three tiles under way", (each,))
+    what = "cp.async of tiles of 16 KiB, eight warps, three tiles under way"
+    return Finding(_TILE_BYTES / each.median, what, (each,))
 
 
 @figure("memory.load_bytes_per_cycle")
