@@ -104,7 +104,7 @@ def gemms(m: int, n: int, k: int) -> list[dict[str, object]]:
     for stages in (2, 3, 4) if m == 4096 or k == 8192 else (4,):
         run = partial(hopper_gemm_ws.matmul, a, b, stages=stages)
         entries.append(measure("hopper_gemm_ws", run, want, stages=stages, **shape))
-    for stages in (1, 3):
+    for stages in (1, 2, 3, 4):
         run = partial(plain_gemm.matmul, a, b, stages=stages)
         entries.append(measure("plain_gemm", run, want, stages=stages, **shape))
     return entries

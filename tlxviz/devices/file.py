@@ -59,6 +59,7 @@ UNITS: dict[str, str] = {
     "memory.capacity_bytes": "bytes",
     "memory.l2_bytes_per_cycle": "bytes/cycle",
     "memory.load_bytes_per_cycle": "bytes/cycle",
+    "memory.copy_bytes_per_cycle": "bytes/cycle",
     "memory.shared_bytes_per_cycle": "bytes/cycle",
     "cluster.groups": "SMs",
     "cluster.copy_bytes_per_cycle": "bytes/cycle",

@@ -103,6 +103,8 @@ class Memory:
     dram_latency_cycles: float
     load_bytes_per_cycle: float
     """What one SM's load-store unit takes in from L2."""
+    copy_bytes_per_cycle: float
+    """The same of asynchronous copies into shared memory."""
     shared_latency_cycles: float
     shared_bytes_per_cycle: float
     atomic_cycles: float

@@ -17,11 +17,15 @@ class Reach:
     tma: float
     """By TMA, of what other SMs want as well."""
     load: float
-    """By loads and asynchronous copies, likewise."""
+    """By loads, likewise."""
+    copy: float
+    """By asynchronous copies, likewise."""
     own_tma: float
     """By TMA, of what this SM alone wants."""
     own_load: float
-    """By loads and asynchronous copies, likewise."""
+    """By loads, likewise."""
+    own_copy: float
+    """By asynchronous copies, likewise."""
     put: float
     """Of what it writes by plain stores."""
 
@@ -60,6 +64,8 @@ def reach(device: Device, footprint: int, ctas: int, *, shared: bool, multiplies
         copy_latency=round(slower * (memory.cp_async_latency_cycles + beyond)),
         tma=max(1 / tma.bytes_per_cycle, crowd),
         load=max(1 / memory.load_bytes_per_cycle, slower * sms / memory.l2_load_bytes_per_cycle),
+        copy=max(1 / memory.copy_bytes_per_cycle, slower * sms / memory.l2_load_bytes_per_cycle),
+        own_copy=max(1 / memory.copy_bytes_per_cycle, slower * sms / reads),
         own_tma=max(1 / tma.bytes_per_cycle, slower * sms / reads),
         own_load=max(1 / memory.load_bytes_per_cycle, slower * sms / reads),
         put=max(1 / memory.store_bytes_per_cycle, slower * sms / writes),

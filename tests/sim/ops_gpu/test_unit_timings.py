@@ -247,7 +247,7 @@ def test_asynchronous_copy():
     run = run_kernel(copied, (1,), torch.randn(1024), torch.zeros(1024), SIZE=1024)
     (issued,) = spans(run, "async_copy")
     (wait,) = spans(run, "async_copy_wait")
-    transfer = int(4096 / MEMORY.load_bytes_per_cycle)
+    transfer = int(4096 / MEMORY.copy_bytes_per_cycle)
     assert wait[1] == issued[1] + transfer + MEMORY.cp_async_latency_cycles + DRAINED
 
 

@@ -51,6 +51,20 @@ def _l2_rate(found: Calibration) -> Finding | None:
     return Finding(each.median * sms.value, "all SMs load by TMA, eight neighbours the same tiles", (each,))
 
 
+_TILE_BYTES = 16384
+"""What `sharing.tile` counts the cycles of."""
+
+
+@figure("memory.copy_bytes_per_cycle")
+def _copy_rate(found: Calibration) -> Finding | None:
+    """By warps that meet at every tile, as those of a loop do that the compiler has pipelined."""
+    each = found.find("sharing.tile", op="cp.async", depth=3, fit=1, sms=16, sharing=1, source="L2")
+    if each is None:
+        return None
+    what = "cp.async of tiles of 16 KiB, eight warps, three tiles under way"
+    return Finding(_TILE_BYTES / each.median, what, (each,))
+
+
 @figure("memory.load_bytes_per_cycle")
 def _load_rate(found: Calibration) -> Finding | None:
     return only(

@@ -33,7 +33,7 @@ def async_copy(e: Emitter, op: Operation) -> None:
     begin = e.mark()
     e.order()
     view = e.scalar(target)
-    rate = "own_load" if op in own_loads(e.unit.program) else "load"
+    rate = "own_copy" if op in own_loads(e.unit.program) else "copy"
     if e.unit.liveness.leaves_out(op):
         # what is left out is not read: zeros need nothing of memory
         moved = e.let(f"moved_bytes({size}, {mask_code(e, op.operand('mask'))}, {e.shape(op.groups['mask'][0])})", "m")
@@ -130,5 +130,4 @@ def async_wait(e: Emitter, op: Operation) -> None:
         # wgmma reads shared memory by another proxy: the compiler adds a fence later, and that waits for all copies
         e.charge(latency=e.unit.device.sync.fence_async_shared)
         e.flush()
-        e.line("if me.copies and t < me.copies[-1][0]: t = me.copies[-1][0]")
     e.order()  # what has arrived until now can be read
