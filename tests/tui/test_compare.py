@@ -16,7 +16,7 @@ from textual.widgets import OptionList
 from tlxviz.trace import AgentRow, Events, LaunchTrace, SiteRow, Trace, Track, TrackKind, empty_events
 from tlxviz.tui.ask import Ask
 from tlxviz.tui.causes import Causes
-from tlxviz.tui.compare import CompareApp, compare_app
+from tlxviz.tui.compare import CompareApp
 from tlxviz.tui.keys import ACTIONS, Mode, Scope, default_keymap
 from tlxviz.tui.linked import A, B, Link
 from tlxviz.tui.linked_store import LinkStore
@@ -67,7 +67,7 @@ def with_app(
     a: LaunchTrace, b: LaunchTrace, task: Callable[[CompareApp, Pilot[None]], Awaitable[None]], size: tuple[int, int]
 ) -> None:
     async def run() -> None:
-        app = compare_app(Trace([a]), Trace([b]), ("one.tlxtrace", "two.tlxtrace"))
+        app = CompareApp(link(a, b), ("one.tlxtrace", "two.tlxtrace"))
         async with app.run_test(size=size) as pilot:
             await app.workers.wait_for_complete()
             await pilot.pause()

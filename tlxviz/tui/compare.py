@@ -12,7 +12,6 @@ from textual.widgets import OptionList, Static
 
 from tlxviz.analysis.difference import difference
 from tlxviz.reporters.diff_words import ratio, signed
-from tlxviz.trace.model import Trace
 from tlxviz.tui import lines, moving
 from tlxviz.tui.ask import Ask
 from tlxviz.tui.causes import Causes
@@ -241,19 +240,3 @@ class CompareApp(Program):
         said = jump(self.link, message.part) if message.part is not None else ""
         self.say(said)
         self.redraw()
-
-
-def compare_app(
-    trace_a: Trace,
-    trace_b: Trace,
-    names: tuple[str, str] = NAMES,
-    launches: tuple[int, int] = (0, 0),
-) -> CompareApp:
-    """Two traces one above the other.
-
-    Args:
-        trace_a, trace_b: At least one launch each.
-        names: What the user calls them.
-        launches: Which launch of each.
-    """
-    return CompareApp(Link(trace_a, trace_b, launches), names)

@@ -159,9 +159,6 @@ def size_text(count: int) -> str:
     return str(count)
 
 
-Make = Callable[[], Slices]
-
-
 def related(launch: LaunchTrace, rows: Int64, of_cta: Callable[[int], Int64], ctas: NDArray[np.int64]) -> Int64:
     """The events of a CTA, and those of CTAs whose events let it go on, as those of its cluster do.
 

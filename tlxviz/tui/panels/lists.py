@@ -114,7 +114,7 @@ class Choices(Options):
 
     DEFAULT_CSS = """
     Choices, Choices:focus {
-        border: none; padding: 0; height: 1fr; background: transparent; text-wrap: nowrap; text-overflow: ellipsis;
+        border: none; padding: 0; height: 1fr; background: transparent;
     }
     """
 
