@@ -82,12 +82,8 @@ def to_source(state: State) -> str:
     if state.event is None:
         return NO_EVENT
     came, _ = links(state, state.event)
-    if not came:
-        return (
-            _not_known(state) or "no copy filled what it reads, and nothing freed what it fills, for all that is known"
-        )
-    _go(state, came, 0)
-    return f"1 of {len(came)}: <previous_released> and <next_released> change" if len(came) > 1 else ""
+    otherwise = "no copy filled what it reads, and nothing freed what it fills, for all that is known"
+    return _to_first(state, came, otherwise)
 
 
 def to_target(state: State) -> str:
@@ -95,15 +91,16 @@ def to_target(state: State) -> str:
     if state.event is None:
         return NO_EVENT
     _, go = links(state, state.event)
-    if not go:
-        return _not_known(state) or "nothing reads what it fills, or fills what it frees, for all that is known"
-    _go(state, go, 0)
-    return f"1 of {len(go)}: <previous_released> and <next_released> change" if len(go) > 1 else ""
+    return _to_first(state, go, "nothing reads what it fills, or fills what it frees, for all that is known")
 
 
-def _go(state: State, found: list[tuple[int, FlowKind]], place: int) -> None:
+def _to_first(state: State, found: list[tuple[int, FlowKind]], otherwise: str) -> str:
+    """To the first of several events; where there is none, what there is to say about that."""
+    if not found:
+        return _not_known(state) or otherwise
     state.together = tuple(row for row, _ in found)
-    state.go_to(state.together[place])
+    state.go_to(state.together[0])
+    return f"1 of {len(found)}: <previous_released> and <next_released> change" if len(found) > 1 else ""
 
 
 def among(state: State, direction: int) -> str:

@@ -72,4 +72,4 @@ def last_of(launch: LaunchTrace, agent: str, cta: int | None) -> int | None:
         or [False]
     )
     rows = np.flatnonzero(tracks[launch.events["track"]]) if len(launch.events) else np.empty(0, np.int64)
-    return int(rows[np.argmax(launch.events["begin"][rows])]) if len(rows) else None
+    return int(rows[np.lexsort((launch.events["end"][rows], launch.events["begin"][rows]))[-1]]) if len(rows) else None

@@ -8,7 +8,8 @@ import numpy as np
 
 from tlxviz.analysis.hang import hang_of
 from tlxviz.trace.build import empty_events
-from tlxviz.trace.model import LaunchTrace, Trace, TrackKind
+from tlxviz.trace.model import LaunchTrace, Trace
+from tlxviz.tui.lookup import last_of
 from tlxviz.tui.search import Hits, SearchError, find
 from tlxviz.tui.seen import Seen
 from tlxviz.tui.state import State
@@ -94,17 +95,11 @@ def go_to_hang(state: State, number: int) -> None:
     """Opens a launch that hangs at the wait of the first warp group that waits forever."""
     if state.seen.number != number:
         state.open_launch(number)
-    launch = state.launch
-    hang = hang_of(launch)
-    for waiter in hang.waiters if hang is not None else ():
-        cta = waiter.cta if waiter.cta is not None else (hang.cta if hang is not None else None)
-        tracks = [
-            row
-            for row, track in enumerate(launch.tracks)
-            if track.kind is TrackKind.WARP_GROUP and track.name == waiter.agent and cta in (None, track.cta)
-        ]
-        rows = np.flatnonzero(np.isin(launch.events["track"], tracks))
-        if waiter.operation == "join" or not len(rows):
-            continue
-        state.go_to(int(rows[np.lexsort((launch.events["end"][rows], launch.events["begin"][rows]))[-1]]))
+    hang = hang_of(state.launch)
+    if hang is None:
         return
+    for waiter in hang.waiters:
+        row = last_of(state.launch, waiter.agent, waiter.cta if waiter.cta is not None else hang.cta)
+        if waiter.operation != "join" and row is not None:
+            state.go_to(row)
+            return

@@ -1,9 +1,11 @@
-"""How the timeline writes numbers and names events."""
+"""How the timeline writes numbers, and names events and places."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tlxviz.analysis.places import base_name
+from tlxviz.reporters.layout import place
 from tlxviz.trace.model import LaunchTrace
 from tlxviz.trace.vocabulary import meaning
 
@@ -19,6 +21,16 @@ def event_name(launch: LaunchTrace, event: int) -> str:
     slot = int(launch.events["slot"][event])
     where = f" {site.variable}" if site.variable else ""
     return f"{known.label if known else site.kind}{where}{f'[{slot}]' if slot >= 0 and site.variable else ''}"
+
+
+def own_file(launch: LaunchTrace, file: str) -> bool:
+    """Whether a file is the kernel's own, which the source panel shows."""
+    return bool(launch.source_file) and base_name(file) == base_name(launch.source_file)
+
+
+def place_text(launch: LaunchTrace, file: str, line: int) -> str:
+    """`line 43` in the kernel's own file, `other.py:43` elsewhere."""
+    return f"line {line}" if line and own_file(launch, file) else place(file, line)
 
 
 def time_text(cycles: float, clock_mhz: float, units: str) -> str:

@@ -14,13 +14,12 @@ from tlxviz.analysis.flow import FlowKind
 from tlxviz.analysis.hang import source_line
 from tlxviz.analysis.links import Activity, Dependencies
 from tlxviz.analysis.operands import OperandFact, Operands
-from tlxviz.analysis.places import base_name
-from tlxviz.reporters.layout import place, whole
+from tlxviz.reporters.layout import whole
 from tlxviz.reporters.sections import ACTIVITY_WORDS
 from tlxviz.trace.model import LaunchTrace
 from tlxviz.tui.flowing import links
 from tlxviz.tui.state import State
-from tlxviz.tui.words import event_name, time_text
+from tlxviz.tui.words import event_name, own_file, place_text, time_text
 
 _STEPS = 50
 """Steps of a chain that are shown."""
@@ -56,7 +55,7 @@ def operand_rows(state: State, known: Operands, event: int) -> Iterator[Row]:
         yield _operand(state.launch, each), _line(state.launch, each.file, each.line)
         if each.part in ("A", "B", "source") and each.slots:
             for writer in known.writers(each.name, each.slot):
-                where = _where(state.launch, writer.file, writer.line)
+                where = place_text(state.launch, writer.file, writer.line)
                 text = f"  written by {writer.agent}".rstrip() + f"  {where}  {_code(state.launch, writer.line)}"
                 yield text.rstrip(), _line(state.launch, writer.file, writer.line)
 
@@ -65,24 +64,16 @@ def _operand(launch: LaunchTrace, each: OperandFact) -> Text:
     slot = f"[{each.slot}]" if each.slot >= 0 and each.slots > 1 else "[?]" if each.slots > 1 else ""
     of = f" of {each.slots}" if each.slots > 1 else ""
     text = Text.assemble((f"{each.part}  ", "dim"), (f"{each.name}{slot}", "bold"), f"{of}  {each.type}")
-    if where := _where(launch, each.file, each.line):
+    if where := place_text(launch, each.file, each.line):
         text.append(f"  {where}")
-        if _own(launch, each.file):
+        if own_file(launch, each.file):
             text.append(f"  {_code(launch, each.line)}", "dim")
     return text
 
 
-def _own(launch: LaunchTrace, file: str) -> bool:
-    return bool(launch.source_file) and base_name(file) == base_name(launch.source_file)
-
-
 def _line(launch: LaunchTrace, file: str, line: int) -> Line | None:
     count = launch.source.count("\n") + 1
-    return Line(line) if _own(launch, file) and 0 <= line - launch.source_line < count else None
-
-
-def _where(launch: LaunchTrace, file: str, line: int) -> str:
-    return f"line {line}" if _own(launch, file) else place(file, line)
+    return Line(line) if own_file(launch, file) and 0 <= line - launch.source_line < count else None
 
 
 def _code(launch: LaunchTrace, line: int) -> str:

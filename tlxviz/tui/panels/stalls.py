@@ -11,9 +11,8 @@ from textual.widgets import OptionList
 
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.findings import Finding, Severity, findings
-from tlxviz.analysis.places import base_name
 from tlxviz.analysis.waits import Wait, worst_waits
-from tlxviz.reporters.layout import percent, place, plural, whole
+from tlxviz.reporters.layout import percent, plural, whole
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import MEANINGS
 from tlxviz.tui.lookup import longest_at, sites_at
@@ -21,6 +20,7 @@ from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
 from tlxviz.tui.panels.lists import Choices
 from tlxviz.tui.panels.said import Said
+from tlxviz.tui.words import place_text
 
 _MARKS = {Severity.PROBLEM: ("!", "bold red"), Severity.HINT: ("*", "yellow"), Severity.NOTE: ("-", "dim")}
 _WAITS = 50
@@ -96,7 +96,7 @@ def _rows(launch: LaunchTrace, made: Stalls) -> Iterator[tuple[Text | str, objec
     found, waits = made
     for each in found:
         mark, style = _MARKS[each.severity]
-        where = _where(launch, each.file, each.line)
+        where = place_text(launch, each.file, each.line)
         yield Text.assemble((f"{mark} ", style), (each.id, "bold"), f"  {each.agent}  {where}".rstrip()), each
     if not found:
         yield "no findings: the launch never ended" if launch.hang is not None else "no findings", None
@@ -104,11 +104,6 @@ def _rows(launch: LaunchTrace, made: Stalls) -> Iterator[tuple[Text | str, objec
     for each in waits:
         known = MEANINGS.get((each.kind, TrackKind.WARP_GROUP))
         what = f"{known.label if known else each.kind} {each.variable}".rstrip()
+        where = place_text(launch, each.file, each.line)
         figures = f"{percent(each.share)} of its time, {whole(each.cycles)} cycles"
-        yield Text.assemble((each.agent, "bold"), f"  {what}  {figures}  {_where(launch, each.file, each.line)}"), each
-
-
-def _where(launch: LaunchTrace, file: str, line: int) -> str:
-    """`line 43` in the kernel's own file, which the source panel shows."""
-    own = bool(launch.source_file) and base_name(file) == base_name(launch.source_file)
-    return f"line {line}" if own and line else place(file, line)
+        yield Text.assemble((each.agent, "bold"), f"  {what}  {figures}  {where}"), each
