@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.guards import guards
+from tlxviz.analysis.guards import guard_of
 from tlxviz.analysis.slots import Slots
 from tlxviz.ir.accesses import Access, accesses, agent_of
 from tlxviz.ir.operands import operand
@@ -279,7 +279,7 @@ class _Finder:
             site = self._program.site_of.get(each.operation)
             if not each.writes or site is None or site.kind is not SiteKind.TMA_LOAD:
                 continue
-            guard = guards(self._program, each)
+            guard = guard_of(self._program, each)
             if guard is None:
                 continue
             works = self._rows(site, on_group=False)

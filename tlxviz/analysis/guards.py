@@ -8,7 +8,7 @@ from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import BarrierArray, Program, Site, SiteKind
 
 
-def guards(program: Program, copy: Access) -> Site | None:
+def guard_of(program: Program, copy: Access) -> Site | None:
     """The wait before a copy whose barrier has the index of the slot that is filled; None if none has, or several.
 
     It stands in the copy's own block, behind the copies before it, or before those that come with it. A barrier that

@@ -1,4 +1,4 @@
-"""The user's own keys: `~/.config/tlxviz/keys.toml`."""
+"""What the user has set: keys in `~/.config/tlxviz/keys.toml`, the folders of settings and state, and NO_COLOR."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def async_wait(e: Emitter, op: Operation) -> None:
     drain(e, "me.copies", f"len({{q}}) > {op.attributes['num']}", 8.0)
     costs.block_barrier(e)
     if e.unit.multiplies:
-        # wgmma reads shared memory by another proxy: the compiler adds a fence later, and that waits for all copies
+        # wgmma reads shared memory by another proxy: the compiler adds a fence later
         e.charge(latency=e.unit.device.sync.fence_async_shared)
         e.flush()
     e.order()  # what has arrived until now can be read

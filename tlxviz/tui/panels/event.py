@@ -1,4 +1,5 @@
-"""The selected event: what it is, what it waited for, what it released. Or what a selected range adds up to."""
+"""The selected event: what it is and works on, where its data are from, what it waited for and released. Or what a
+selected range adds up to."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Facts:
     def __init__(self, account: Account) -> None:
         self.account = account
         self.asked: set[str] = set()
-        """Names of facts that somebody has asked for whom nobody need tell."""
+        """Names of facts that a timeline has asked for; panels keep count of their own."""
         self._found: dict[str, object] = {}
         self._lock, self._apart = Lock(), Lock()
 
