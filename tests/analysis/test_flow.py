@@ -117,6 +117,7 @@ def test_copies_without_tma_are_followed_too() -> None:
             by_track.setdefault(int(events["track"][row]), {}).setdefault(site.variable, []).append(row)
     issues = rows(made, "compute", "mma")
     assert issues
+    assert {int(events["track"][row]) for row in issues} == set(by_track)
     for track, of_buffer in by_track.items():
         own = sorted((row for row in issues if events["track"][row] == track), key=lambda row: events["begin"][row])
         for step, issue in enumerate(own):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 from panel_pilot import Walk, walk
 
+from tlxviz.analysis.account import Account
 from tlxviz.analysis.flow import data_flow
 from tlxviz.devices import load_device
 from tlxviz.ir import load_program
@@ -158,5 +160,7 @@ def test_arrows_of_data_are_dashed_and_releases_solid() -> None:
 
 
 def test_no_program_no_data() -> None:
-    made = gemm()
-    assert all(not each.dashed for each in arrows(made, row(*PRODUCT), None))
+    made = replace(gemm(), ttgir="")
+    found = arrows(made, row(*PRODUCT), Account(made).flow)
+    assert found
+    assert not any(each.dashed for each in found)

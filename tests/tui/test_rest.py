@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 from analysis.synthetic_traces import pipeline
@@ -16,34 +17,9 @@ from tlxviz.tui.keys import PANEL_KEYS
 from tlxviz.tui.linked import Link
 
 
-def test_scrollbars_do_not_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    layouts = 0
-    original = Screen[object]._refresh_layout
-
-    def counted(self: Screen[object], *arguments: object, **options: object) -> None:
-        nonlocal layouts
-        layouts += 1
-        original(self, *arguments, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Screen, "_refresh_layout", counted)
-
-    async def main() -> list[int]:
-        found: list[int] = []
-        app = TimelineApp(Trace([pipeline()]))
-        async with app.run_test(size=(80, 24)) as pilot:
-            await pilot.press("down", ".")
-            for size in [(1, 1), (6, 1), (80, 24), (20, 9), (220, 60)]:
-                before = layouts
-                await pilot.resize_terminal(*size)
-                await pilot.press("w", ".")
-                found.append(layouts - before)
-        return found
-
-    assert max(asyncio.run(main())) < 30
-
-
-def layouts_by_key(app: App[None], monkeypatch: pytest.MonkeyPatch, panel: str) -> list[int]:
-    """How often the screen is laid out for each of a few keys, with a panel open and at rest."""
+@pytest.fixture
+def layouts(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How often a screen has been laid out so far."""
     count = 0
     original = Screen[object]._refresh_layout
 
@@ -53,6 +29,27 @@ def layouts_by_key(app: App[None], monkeypatch: pytest.MonkeyPatch, panel: str) 
         original(self, *arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Screen, "_refresh_layout", counted)
+    return lambda: count
+
+
+def test_scrollbars_do_not_come_and_go(layouts: Callable[[], int]) -> None:
+    async def main() -> list[int]:
+        found: list[int] = []
+        app = TimelineApp(Trace([pipeline()]))
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.press("down", ".")
+            for size in [(1, 1), (6, 1), (80, 24), (20, 9), (220, 60)]:
+                before = layouts()
+                await pilot.resize_terminal(*size)
+                await pilot.press("w", ".")
+                found.append(layouts() - before)
+        return found
+
+    assert max(asyncio.run(main())) < 30
+
+
+def layouts_by_key(app: App[None], layouts: Callable[[], int], panel: str) -> list[int]:
+    """How often the screen is laid out for each of a few keys, with a panel open and at rest."""
 
     async def main() -> list[int]:
         found: list[int] = []
@@ -60,21 +57,21 @@ def layouts_by_key(app: App[None], monkeypatch: pytest.MonkeyPatch, panel: str) 
             await pilot.press(panel, "j", ".", ".")
             await pilot.pause()
             for key in ("d", "w", "s", "a", "f", "u"):
-                before = count
+                before = layouts()
                 await pilot.press(key)
                 await pilot.pause()
-                found.append(count - before)
+                found.append(layouts() - before)
         return found
 
     return asyncio.run(main())
 
 
 @pytest.mark.parametrize("panel", PANEL_KEYS)
-def test_moving_lays_nothing_out(panel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moving_lays_nothing_out(panel: str, layouts: Callable[[], int]) -> None:
     """Lanes, lines and panels are as large as before, so that only what they say is drawn."""
-    assert layouts_by_key(TimelineApp(Trace([pipeline()])), monkeypatch, panel) == [0] * 6
+    assert layouts_by_key(TimelineApp(Trace([pipeline()])), layouts, panel) == [0] * 6
 
 
-def test_moving_in_two_traces_lays_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moving_in_two_traces_lays_nothing_out(layouts: Callable[[], int]) -> None:
     app = CompareApp(Link(Trace([pipeline(12)]), Trace([pipeline(9)])))
-    assert layouts_by_key(app, monkeypatch, "1") == [0] * 6
+    assert layouts_by_key(app, layouts, "1") == [0] * 6
