@@ -211,22 +211,12 @@ class _Finder:
     def _waited(self, issue: Int64, barrier: Int64, slot: Int64) -> Int64:
         """The phase of a barrier for which the track of each event has waited last before it; -1 for none."""
         found = np.full(len(issue), -1, np.int64)
-        track = self._events["track"].astype(np.int64)
         for number in np.unique(barrier).tolist():
             sites = [each.index for each in self._program.sites if self._waits_for(each, number)]
             waits = np.flatnonzero(np.isin(self._events["site"], sites) & self._group)
             own = np.flatnonzero(barrier == number)
-            if not len(waits):
-                continue
-            many = int(max(self._events["slot"][waits].max(), slot[own].max())) + 2
-            place = (track[waits] * many + self._events["slot"][waits] + 1) * self._span
-            at = place + self._events["begin"][waits]
-            order = np.argsort(at, kind="stable")
-            wanted = (track[issue[own]] * many + slot[own] + 1) * self._span
-            last = np.searchsorted(at[order], wanted + self._events["begin"][issue[own]], side="right") - 1
-            wait = waits[order[np.maximum(last, 0)]]
-            same = (last >= 0) & (place[order[np.maximum(last, 0)]] == wanted)
-            found[own] = np.where(same, self._completed(wait), -1)
+            wait = self._latest(waits, self._events["slot"][waits].astype(np.int64), issue[own], slot[own])
+            found[own] = np.where(wait >= 0, self._completed(wait), -1)
         return found
 
     def _waits_for(self, site: Site, barrier: int) -> bool:
@@ -256,20 +246,25 @@ class _Finder:
                 slots = np.concatenate((slots, self._slots.of(site, each.index, each.buffer.slots, issue)))
         if not len(rows) or (slots < 0).any():
             return
-        track = self._events["track"].astype(np.int64)
-        many = int(slots.max()) + 1
-        place = (track[rows] * many + slots) * self._span
-        at = place + self._events["begin"][rows]
-        order = np.argsort(at, kind="stable")
         for site, each in readers:
             issue = self._rows(site, on_group=True)
-            slot = self._slots.of(site, each.index, each.buffer.slots, issue)
-            issue, slot = issue[(slot >= 0) & (slot < many)], slot[(slot >= 0) & (slot < many)]
-            wanted = (track[issue] * many + slot) * self._span
-            last = np.searchsorted(at[order], wanted + self._events["begin"][issue], side="right") - 1
-            last = order[np.maximum(last, 0)]
-            same = (place[last] == wanted) & (at[last] <= wanted + self._events["begin"][issue])
-            yield self._work(rows[last[same]]), self._work(issue[same]), FlowKind.FILLED
+            copy = self._latest(rows, slots, issue, self._slots.of(site, each.index, each.buffer.slots, issue))
+            known = copy >= 0
+            yield self._work(copy[known]), self._work(issue[known]), FlowKind.FILLED
+
+    def _latest(self, rows: Int64, slots: Int64, issue: Int64, slot: Int64) -> Int64:
+        """For each event of `issue`, the last of `rows` of its slot, on its track, that began no later; -1 for none."""
+        if not len(rows):
+            return np.full(len(issue), -1, np.int64)
+        begin, track = self._events["begin"], self._events["track"].astype(np.int64)
+        many = int(max(slots.max(), slot.max(initial=0))) + 2
+        place = (track[rows] * many + slots + 1) * self._span
+        wanted = (track[issue] * many + slot + 1) * self._span
+        at = place + begin[rows]
+        order = np.argsort(at, kind="stable")
+        last = np.searchsorted(at[order], wanted + begin[issue], side="right") - 1
+        found = order[np.maximum(last, 0)]
+        return np.where((last >= 0) & (place[found] == wanted), rows[found], -1)
 
     # ---- what freed a slot
 
