@@ -10,6 +10,7 @@ from textual.widget import Widget
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.flow import DataFlow, FlowKind
 from tlxviz.trace.model import TrackKind
+from tlxviz.trace.vocabulary import meaning
 from tlxviz.tui.moving import NO_EVENT
 from tlxviz.tui.panels.facts import Facts, Failure, facts_of, worked_out
 from tlxviz.tui.state import State
@@ -82,8 +83,7 @@ def to_source(state: State) -> str:
     if state.event is None:
         return NO_EVENT
     came, _ = links(state, state.event)
-    otherwise = "no copy filled what it reads, and nothing freed what it fills, for all that is known"
-    return _to_first(state, came, otherwise)
+    return _to_first(state, came, _no_data(state, state.event, "no copy filled what it reads, as far as is known"))
 
 
 def to_target(state: State) -> str:
@@ -91,7 +91,17 @@ def to_target(state: State) -> str:
     if state.event is None:
         return NO_EVENT
     _, go = links(state, state.event)
-    return _to_first(state, go, "nothing reads what it fills, or fills what it frees, for all that is known")
+    return _to_first(state, go, _no_data(state, state.event, "nothing reads what it fills, as far as is known"))
+
+
+def _no_data(state: State, event: int, none: str) -> str:
+    """Why there is no way from an event along data: it moves none, or none is known."""
+    launch = state.launch
+    number = int(launch.events["site"][event])
+    track = launch.tracks[int(launch.events["track"][event])]
+    kind = launch.sites[number].kind if 0 <= number < len(launch.sites) else ""
+    moves = track.kind is not TrackKind.WARP_GROUP or meaning(kind, TrackKind.TMA) or kind == "mma"
+    return none if moves else f"{event_name(launch, event)} moves no data: select an MMA or a copy"
 
 
 def _to_first(state: State, found: list[tuple[int, FlowKind]], otherwise: str) -> str:

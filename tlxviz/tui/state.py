@@ -69,6 +69,8 @@ class State:
     """What the last search has found in this launch."""
     together: tuple[int, ...] = ()
     """Events of which the last key went to one."""
+    worst: int | None = None
+    """The event to which the way along the longest waits has gone."""
     theme: str = "dark"
     """`dark`, `light`, or `mono` for no colour."""
     theme_kept: str = ""
@@ -213,7 +215,7 @@ class State:
         if before != after:
             self.rows_of[before] = self.rows
             self.rows = self.rows_of.pop(after, Rows())
-        self.seen, self._visible, self.together = seen, None, ()
+        self.seen, self._visible, self.together, self.worst = seen, None, (), None
 
     def open_cta(self, cta: int, *, remember: bool = True) -> None:
         """Unfolds a CTA, with its head under the cursor and its time on screen."""

@@ -25,9 +25,21 @@ def to_releaser(state: State) -> str:
         return NO_EVENT
     before = int(state.launch.events["released_by"][state.event])
     if before < 0:
-        return "nothing released it, as far as the trace says"
+        return f"nothing released it, {_why_none(state, state.event)}"
     state.go_to(before)
     return ""
+
+
+def _why_none(state: State, event: int) -> str:
+    """Why there is nothing that released an event, and where to go on."""
+    launch = state.launch
+    track = launch.tracks[int(launch.events["track"][event])]
+    if waits(launch)[event]:
+        for_ever = launch.hang is not None and int(launch.events["end"][event]) >= track.end
+        return "ever: the panel Hang says who should" if for_ever else "as far as the trace says"
+    if track.kind is TrackKind.WARP_GROUP:
+        return "its turn came: <previous_wait> goes to the wait before"
+    return "as far as the trace says"
 
 
 def to_released(state: State) -> str:
@@ -127,15 +139,17 @@ def same_site(state: State, direction: int) -> str:
 
 
 def worst_wait(state: State, direction: int) -> str:
-    """To the longest wait of the launch; from there to the next longest (1), or back (-1)."""
+    """To the longest wait of the launch; when this went there, to the next longest (1), or back (-1)."""
     launch = state.launch
     rows = np.flatnonzero(waits(launch))
     if not len(rows):
         return "nobody waits"
     rows = rows[np.argsort(launch.events["begin"][rows] - launch.events["end"][rows], kind="stable")]
     own = np.flatnonzero(rows == _row(state.event))
-    place = max(0, min(int(own[0]) + direction, len(rows) - 1)) if len(own) else 0
+    on = len(own) and state.event == state.worst
+    place = max(0, min(int(own[0]) + direction, len(rows) - 1)) if on else 0
     state.go_to(int(rows[place]))
+    state.worst = state.event
     return "the longest wait of the launch" if place == 0 else f"wait {place + 1} of {len(rows)} by length"
 
 
