@@ -64,6 +64,14 @@ class Layout:
         return RULER + number - self.top + (1 if self.pinned else 0)
 
 
+def _last_of(lanes: Sequence[Lane], number: int) -> int:
+    """The last lane that goes with one: of those in it, if it is a CTA, else itself."""
+    if not 0 <= number < len(lanes) or lanes[number].depth:
+        return number
+    later = range(number + 1, len(lanes))
+    return next((each for each in later if not lanes[each].depth), len(lanes)) - 1
+
+
 def laid_out(state: State, size: tuple[int, int], before: Layout) -> Layout:
     """The lines and columns of what is looked at now.
 
@@ -84,6 +92,6 @@ def laid_out(state: State, size: tuple[int, int], before: Layout) -> Layout:
     at = at if 0 <= at < columns else -1
     top, room = before.top, Layout(height=height, pinned=pinned).room
     if (before.lane, before.room) != (lane, room) and lane >= pinned:
-        top = min(max(top, lane - pinned - room + 1), lane - pinned)
+        top = min(max(top, _last_of(lanes, lane) - pinned - room + 1), lane - pinned)
     top = max(0, min(top, len(lanes) - pinned - room))
     return Layout(lanes, top, width, height, names, columns, pinned, lane, at)
