@@ -613,7 +613,7 @@ def test_a_storm_of_sizes() -> None:
 def test_the_line_below_says_what_is_selected() -> None:
     async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
         last = screen_text(app).splitlines()[-1]
-        assert last == "at 40 cycles  MMA wait 50 cycles  range 50 cycles  ? help  q quit"
+        assert last == "at 40 cycles  MMA wait 50 cycles  range 50 cycles  [ cause  ? help  q quit"
 
     walk(TimelineApp(Trace([pipeline()])), "z", "r", then=then)
 

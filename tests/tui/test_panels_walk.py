@@ -108,7 +108,9 @@ def test_a_range_adds_up() -> None:
         assert [line.replace("TMA loads  ", "TMA  ") for line in user.said("event-text").splitlines()] == [
             "range 100 to 300: 200 cycles = 200 ns",
             "load  busy 100 (50%), waiting 80 (40%), issuing 20 (10%)",
+            "  waits: wait empty 100%",
             "mma  waiting 160 (80%), issuing 28 (14%), busy 12 (6%)",
+            "  waits: MMA wait 62%, wait full 38%",
             "TMA  load 160 (80%)",
             "tensor core  MMA 100 (50%)",
         ]

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class ViewCommand:
     """Look at a trace in the terminal: a timeline to zoom into, search and follow. `?` lists the keys.
 
-    What was on screen is there again the next time, also of two traces. docs/view.md says how keys are changed.
+    What was on screen is there again the next time, also of two traces. Keys are changed in
+    ~/.config/tlxviz/keys.toml, as docs/view.md says.
     """
 
     name = "view"

@@ -11,13 +11,17 @@ from textual.widgets import Static, TabbedContent, TabPane
 from tlxviz.trace.model import Trace
 from tlxviz.tui import lines, moving
 from tlxviz.tui.ask import Ask
-from tlxviz.tui.keys import Keymap
+from tlxviz.tui.keys import Keymap, Mode
 from tlxviz.tui.panels import Panel, panels
+from tlxviz.tui.panels.hang import HangPanel
 from tlxviz.tui.panels.source import SourcePanel
 from tlxviz.tui.program import Program
 from tlxviz.tui.state import State
 from tlxviz.tui.store import Store
 from tlxviz.tui.timeline import Timeline
+
+_SHORT = 6
+"""Letters of a tab's name where there is no room for all."""
 
 
 class TimelineApp(Program):
@@ -42,6 +46,7 @@ class TimelineApp(Program):
     .tiny.opened #drawer { display: block; height: 1fr; min-height: 0; }
     VerticalScroll { scrollbar-gutter: stable; }
     .hidden { display: none; }
+    #drawer Tab { padding: 0 1 0 0; }
     """
 
     def __init__(
@@ -71,10 +76,14 @@ class TimelineApp(Program):
             with TabbedContent(id="drawer"):
                 for number, make in enumerate(panels(), 1):
                     made = make(self.state)
-                    with TabPane(f"{number} {made.title}", id=f"tab-{made.title.lower()}"):
+                    with TabPane(f"{number} {made.tab or made.title}", id=f"tab-{made.title.lower()}"):
                         yield made
         yield Static(id="foot", markup=False)
         yield Ask()
+
+    def on_mount(self) -> None:
+        if self.state.launch.hang is not None and self.MODE is Mode.VIEW:
+            self.main.query_one(TabbedContent).active = f"tab-{HangPanel.title.lower()}"
 
     def on_tabbed_content_tab_activated(self) -> None:
         self.redraw()
@@ -89,11 +98,23 @@ class TimelineApp(Program):
         main.query_one("#foot", Static).update(lines.foot(self.state, width, self.keymap), layout=False)
         main.query_one(Timeline).follow()
         drawer = main.query_one(TabbedContent)
+        self._name_tabs(drawer)
         if drawer.display and drawer.active_pane is not None:
             for each in drawer.active_pane.query(Panel):
                 each.follow()
 
     # ---- panels
+
+    def _name_tabs(self, drawer: TabbedContent) -> None:
+        """Gives the tabs names that fit, so that all are to be seen: titles, or their first letters."""
+        made = list(self.main.query(Panel))
+        names = [f"{each.order} {each.tab or each.title}" for each in made]
+        if sum(len(name) + 1 for name in names) > drawer.size.width:
+            names = [name[:_SHORT] for name in names]
+        for each, name in zip(made, names, strict=True):
+            tab = drawer.get_tab(f"tab-{each.title.lower()}")
+            if tab.label_text != name:
+                tab.label = name
 
     def panel_titles(self) -> list[str]:
         return [each.title for each in self.main.query(Panel)]

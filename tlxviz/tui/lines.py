@@ -6,6 +6,11 @@ from tlxviz.tui.keys import Keymap, key_text
 from tlxviz.tui.state import State
 from tlxviz.tui.words import event_name, fitted, share_text, time_text
 
+_OF_NOTHING = ((7, "worst_wait", "worst wait"), (8, "search", "search"), (9, "go_to", "go to"))
+_OF_EVENT = ((7, "released_by", "cause"), (8, "data_from", "data"), (9, "fit", "fit"))
+_ALWAYS = ((4, "help", "help"), (5, "quit", "quit"))
+"""Keys that the line below names while there is room: rank, action, and what it is called there."""
+
 
 def head(state: State, columns: int) -> str:
     """Kernel, device, launch, CTA and how much of it is on screen."""
@@ -50,7 +55,10 @@ def foot(state: State, columns: int, keymap: Keymap, where: str = "", aside: str
     ranged = f"range {time(state.span.cycles)}" if state.span is not None else ""
     if state.span_from is not None:
         ranged = f"range from here: {time(abs(state.cursor - state.span_from))}"
-    help_key, quit_key = (key_text(keys[0]) if (keys := keymap[name]) else "" for name in ("help", "quit"))
+    hints = _OF_EVENT if state.event is not None else _OF_NOTHING
+    shown = [
+        (rank, f"{key_text(keys[0])} {word}") for rank, name, word in (*hints, *_ALWAYS) if (keys := keymap.get(name))
+    ]
     return fitted(
         [
             (2, f"{where} at {time(state.cursor)}".lstrip()),
@@ -58,8 +66,7 @@ def foot(state: State, columns: int, keymap: Keymap, where: str = "", aside: str
             (3, ranged),
             (0, state.said),
             (4, aside),
-            (4, f"{help_key} help" if help_key else ""),
-            (5, f"{quit_key} quit" if quit_key else ""),
+            *shown,
         ],
         columns,
     )

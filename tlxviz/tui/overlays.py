@@ -17,7 +17,9 @@ from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
 from tlxviz.tui.keys import ACTIONS, Keymap, Mode, Scope, bindings, keys_text, with_keys
+from tlxviz.tui.legend import MOUSE, ROWS
 from tlxviz.tui.panels.lists import Options
+from tlxviz.tui.settings import keys_file
 from tlxviz.tui.state import State
 from tlxviz.tui.words import time_text
 
@@ -137,6 +139,17 @@ def _help(keymap: Keymap, mode: Mode, focused: Focused | None) -> RenderableType
         ("line:104 i:3", "line 104 in iteration 3; also slot: phase: cta: outer: kind: var:"),
     ):
         table.add_row(words, means)
+    for title, rows in (("Rows and signs", ROWS), ("Mouse", MOUSE)):
+        table.add_row("")
+        table.add_row(Text(title, style="bold underline"))
+        for sign, means in rows:
+            table.add_row(Text(sign), Text(means))
+    table.add_row("")
+    table.add_row(Text("Other keys", style="bold underline"))
+    table.add_row(
+        Text("[keys]"), Text(f"{keys_file()} gives actions other keys, by the names that docs/view.md lists:")
+    )
+    table.add_row(Text('zoom_in = "b"'), "one line for each action")
     return table
 
 

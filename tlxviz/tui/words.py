@@ -12,15 +12,19 @@ from tlxviz.trace.vocabulary import meaning
 
 def event_name(launch: LaunchTrace, event: int) -> str:
     """`wait a_full[2]`."""
-    track = launch.tracks[int(launch.events["track"][event])]
-    number = int(launch.events["site"][event])
+    number, slot = (int(launch.events[name][event]) for name in ("site", "slot"))
+    variable = 0 <= number < len(launch.sites) and launch.sites[number].variable
+    name = site_name(launch, int(launch.events["track"][event]), number)
+    return f"{name}{f'[{slot}]' if slot >= 0 and variable else ''}"
+
+
+def site_name(launch: LaunchTrace, track: int, number: int) -> str:
+    """What events of a site on a track are called, whichever their slot: `wait a_full`."""
     if not 0 <= number < len(launch.sites):
         return "event"
     site = launch.sites[number]
-    known = meaning(site.kind, track.kind)
-    slot = int(launch.events["slot"][event])
-    where = f" {site.variable}" if site.variable else ""
-    return f"{known.label if known else site.kind}{where}{f'[{slot}]' if slot >= 0 and site.variable else ''}"
+    known = meaning(site.kind, launch.tracks[track].kind)
+    return f"{known.label if known else site.kind}{f' {site.variable}' if site.variable else ''}"
 
 
 def own_file(launch: LaunchTrace, file: str) -> bool:

@@ -37,6 +37,8 @@ class Panel(Widget):
             self.line = line
 
     title = ""
+    tab = ""
+    """What the tab says, if the title is too long: all tabs are to be seen in 80 columns."""
     order = 0
     """Place among the tabs, from 1 on; also the key that opens it."""
 

@@ -14,16 +14,22 @@ from tlxviz.analysis.links import Dependencies
 from tlxviz.analysis.operands import Operands
 from tlxviz.reporters.layout import place, size, whole
 from tlxviz.tui.flowing import FLOW, flow_work
-from tlxviz.tui.looks import APPEARANCES
+from tlxviz.tui.legend import lane_text
+from tlxviz.tui.looks import APPEARANCES, Look
 from tlxviz.tui.panels import WORKING, Panel, panel
 from tlxviz.tui.panels.facts import Failure
 from tlxviz.tui.panels.lists import Choices
 from tlxviz.tui.panels.related import Line, Row, came_rows, cause_rows, heading, operand_rows, went_rows
 from tlxviz.tui.panels.said import Said
 from tlxviz.tui.state import State
-from tlxviz.tui.totals import totals
+from tlxviz.tui.totals import stalls, totals
+from tlxviz.tui.window import Window
 from tlxviz.tui.words import event_name, time_text
 
+_NOTHING = (
+    "No event is selected: <next> and <previous> go from one to the next, <next_wait> to the next wait of the lane, "
+    "<worst_wait> to the longest of the launch."
+)
 OPERANDS = "operands"
 """The fact's name."""
 
@@ -40,11 +46,15 @@ class EventPanel(Panel):
     EventPanel #event-facts { height: auto; max-height: 60%; }
     EventPanel.flat #event-body { layout: horizontal; }
     EventPanel.flat #event-facts { width: 44%; height: 1fr; max-height: 100%; }
+    EventPanel.alone #event-facts { width: 1fr; height: 1fr; max-height: 100%; }
     """
 
     def __init__(self, state: State) -> None:
         super().__init__(state)
         self._listed: tuple[object, ...] = ()
+        self._before: tuple[int | None, Window | None] | None = None
+        self._of_range = False
+        """Whether a range is shown though an event is selected: it came later."""
 
     def compose(self) -> ComposeResult:
         with Container(id="event-body"):
@@ -55,15 +65,23 @@ class EventPanel(Panel):
     def show_state(self) -> None:
         state = self.state
         self.set_class(self.size.height < 16 and self.size.width >= 60, "flat")
-        chain = self.query_one("#event-chain", Choices)
-        chain.display = state.event is not None
-        if state.event is not None:
+        before, self._before = self._before, (state.event, state.span)
+        if before is not None and before != self._before:
+            self._of_range = state.span is not None and state.span != before[1]
+        chain, facts = self.query_one("#event-chain", Choices), self.query_one("#event-facts")
+        of_event = state.event is not None and not self._of_range
+        chain.display = of_event
+        self.set_class(not of_event, "alone")
+        facts.can_focus = not of_event
+        if state.event is not None and of_event:
             self.query_one("#event-text", Said).say(_facts(state, state.event))
             self._list(chain, state.event)
         elif state.span is not None:
             self.query_one("#event-text", Said).say(_of_range(state))
         else:
-            text = "No event is selected: <next> and <previous> go from one to the next, <next_wait> to the next wait."
+            lane = state.current()
+            of_lane = f"{lane.label}: {lane_text(state.launch, lane)}\n" if lane is not None else ""
+            text = f"{of_lane}{_NOTHING}"
             self.query_one("#event-text", Said).say(Text(self.keyed(text)))
 
     def _list(self, chain: Choices, event: int) -> None:
@@ -140,4 +158,8 @@ def _of_range(state: State) -> Text:
             for look, cycles in each.cycles.items()
         )
         lines.append(Text.assemble((f"{each.label}  ", "bold"), kinds or "nothing"))
+        waited = stalls(launch, each.lane, span)
+        if waited:
+            shares = ", ".join(f"{name} {cycles / each.cycles[Look.WAIT]:.0%}" for name, cycles in waited)
+            lines.append(Text(f"  waits: {shares}", "dim"))
     return Text("\n").join(lines)

@@ -43,6 +43,7 @@ class UtilisationPanel(Panel):
     """The verdict, the units of the traced SM, and the roofs of the launch."""
 
     title = "Utilisation"
+    tab = "Use"
     order = 7
     DEFAULT_CSS = "UtilisationPanel { height: 1fr; }"
 
