@@ -16,6 +16,8 @@ from tlxviz.trace import LaunchTrace, Trace
 from tlxviz.tui.app import TimelineApp
 from tlxviz.tui.export import screen_text
 from tlxviz.tui.legend import lane_text
+from tlxviz.tui.lines import head
+from tlxviz.tui.reload import nothing_yet
 from tlxviz.tui.settings import keys_file
 from tlxviz.tui.state import State
 from tlxviz.tui.travel import to_releaser, worst_wait
@@ -157,3 +159,28 @@ def test_a_cta_that_is_opened_comes_with_its_lanes() -> None:
     screen = shown(two_ctas(), size=(80, 20), then=then).splitlines()
     head = next(number for number, line in enumerate(screen) if "CTA 1 " in line and "▾" in line)
     assert [line.split()[0] for line in screen[head + 1 : head + 3]] == ["load", "mma"]
+
+
+def test_lanes_that_are_not_on_screen_are_counted() -> None:
+    low = shown(pipeline(4), size=(80, 16)).splitlines()[2]
+    high = shown(pipeline(4), size=(80, 50)).splitlines()[2]
+    assert re.match(r" ↓\d+ +▼", low)
+    assert re.match(r" +▼", high)
+    below = shown(pipeline(4), *["down"] * 12, size=(80, 16)).splitlines()[2]
+    assert re.match(r" ↑\d+ +▼", below)
+
+
+def test_panels_take_the_lines_that_lanes_do_not_need() -> None:
+    def panel_lines(*keys: str) -> int:
+        screen = shown(pipeline(4), *keys, size=(120, 40)).splitlines()
+        return len(screen) - next(number for number, line in enumerate(screen) if "1 Event" in line)
+
+    folded = panel_lines("space")
+    assert folded == 38 * 3 // 5 + 1  # the line at the bottom is counted
+    assert 16 < panel_lines() <= folded
+
+
+def test_what_has_not_begun_is_not_interrupted() -> None:
+    begun = replace(pipeline(4), complete=False)
+    assert "interrupted" in head(State.of(Trace([begun])), 120)
+    assert "interrupted" not in head(State.of(nothing_yet("script.py")), 120)

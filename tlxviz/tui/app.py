@@ -12,6 +12,7 @@ from tlxviz.trace.model import Trace
 from tlxviz.tui import lines, moving
 from tlxviz.tui.ask import Ask
 from tlxviz.tui.keys import Keymap, Mode
+from tlxviz.tui.layout import RULER
 from tlxviz.tui.panels import Panel, panels
 from tlxviz.tui.panels.hang import HangPanel
 from tlxviz.tui.panels.source import SourcePanel
@@ -61,6 +62,8 @@ class TimelineApp(Program):
         super().__init__(title, [state or State.of(trace)], keymap)
         self.state.listeners.append(self.redraw)
         self.store = store
+        self._lines: int | None = None
+        """Lines of the panels below the timeline; None for what the style sheet says."""
         self.doing |= {
             "details": self._into_panel,
             "source": partial(self._open_titled, "Source"),
@@ -98,12 +101,25 @@ class TimelineApp(Program):
         main.query_one("#foot", Static).update(lines.foot(self.state, width, self.keymap), layout=False)
         main.query_one(Timeline).follow()
         drawer = main.query_one(TabbedContent)
+        self._share_lines(drawer)
         self._name_tabs(drawer)
         if drawer.display and drawer.active_pane is not None:
             for each in drawer.active_pane.query(Panel):
                 each.follow()
 
     # ---- panels
+
+    def _share_lines(self, drawer: TabbedContent) -> None:
+        """Gives panels below the timeline the lines that it has no lanes for."""
+        if self.main.has_class("wide") or self.main.has_class("tiny"):
+            given = None
+        else:
+            room = self.main.query_one("#body").size.height
+            spare = room - RULER - len(self.state.visible()) - (1 if self.state.pinned else 0)
+            given = min(spare, room * 3 // 5) if spare > room * 2 // 5 else None
+        if given != self._lines:
+            self._lines = given
+            drawer.styles.height = given
 
     def _name_tabs(self, drawer: TabbedContent) -> None:
         """Gives the tabs names that fit, so that all are to be seen: titles, or their first letters."""

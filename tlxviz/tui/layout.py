@@ -42,6 +42,12 @@ class Layout:
         return max(1, self.height - RULER - self._above)
 
     @property
+    def hidden(self) -> str:
+        """How many lanes are above and below those on screen: `↑3 ↓4`; empty if none is."""
+        below = len(self.lanes) - self.pinned - self.top - self.room
+        return " ".join(f"{sign}{count}" for sign, count in (("↑", self.top), ("↓", below)) if count > 0)
+
+    @property
     def _above(self) -> int:
         return self.pinned + 1 if self.pinned else 0
 

@@ -30,7 +30,7 @@ def head(state: State, columns: int) -> str:
             (6, f"of {ctas} traced" if ctas > 1 else ""),
             (4, f"{length} on screen = {share_text(state.window.cycles, seen.whole.cycles)}"),
             (0, "HANG" if launch.hang is not None else ""),
-            (3, "" if launch.complete else "interrupted"),
+            (3, "interrupted" if launch.tracks and not launch.complete else ""),
         ],
         columns,
     )

@@ -89,6 +89,7 @@ class Picture:
                 tuple(state.marks),
                 state.units,
                 state.seen.number,
+                self._layout.hidden,
                 theme,
             )
         number = self._layout.lane_at(y)
@@ -157,7 +158,8 @@ class Picture:
             bright.add(at)
         dim, bold = self._palette.plain(dim=True), self._palette.plain(bold=True)
         segments = [Segment(letter, bold if column in bright else dim) for column, letter in enumerate(line)]
-        return Strip([Segment(" " * gutter, self._palette.plain()), *segments]).simplify()
+        hidden = f" {self._layout.hidden}"[:gutter]
+        return Strip([Segment(f"{hidden:<{gutter}}", self._palette.plain()), *segments]).simplify()
 
     # ---- lanes
 
