@@ -20,6 +20,7 @@ from tlxviz.tui.lines import head
 from tlxviz.tui.reload import nothing_yet
 from tlxviz.tui.settings import keys_file
 from tlxviz.tui.state import State
+from tlxviz.tui.store import Store
 from tlxviz.tui.travel import to_releaser, worst_wait
 from tlxviz.tui.window import Window
 
@@ -184,3 +185,28 @@ def test_what_has_not_begun_is_not_interrupted() -> None:
     begun = replace(pipeline(4), complete=False)
     assert "interrupted" in head(State.of(Trace([begun])), 120)
     assert "interrupted" not in head(State.of(nothing_yet("script.py")), 120)
+
+
+def test_the_panel_that_was_open_is_open_again(tmp_path: Path) -> None:
+    trace, store = Trace([hung()]), Store(tmp_path / "it.json")
+
+    def titles(*keys: str) -> tuple[str, str]:
+        """The panel that is open at first, and after some keys."""
+        app = TimelineApp(trace, state=store.read(trace), store=store)
+        found: list[str] = []
+
+        async def main() -> None:
+            async with app.run_test(size=(120, 40)) as pilot:
+                await pilot.pause()
+                found.append(app.state.panel)
+                await pilot.press(*keys)
+                await pilot.pause()
+                found.append(app.state.panel)
+                app.keep()
+
+        asyncio.run(main())
+        return found[0], found[1]
+
+    assert titles() == ("Hang", "Hang")
+    assert titles("3") == ("Hang", "Barriers")
+    assert titles() == ("Barriers", "Barriers")

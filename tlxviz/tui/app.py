@@ -85,10 +85,17 @@ class TimelineApp(Program):
         yield Ask()
 
     def on_mount(self) -> None:
-        if self.state.launch.hang is not None and self.MODE is Mode.VIEW:
-            self.main.query_one(TabbedContent).active = f"tab-{HangPanel.title.lower()}"
+        if self.MODE is not Mode.VIEW:
+            return
+        titles = self.panel_titles()
+        first = HangPanel.title if self.state.launch.hang is not None else titles[0]
+        wanted = self.state.panel if self.state.panel in titles else first
+        self.main.query_one(TabbedContent).active = f"tab-{wanted.lower()}"
 
     def on_tabbed_content_tab_activated(self) -> None:
+        pane = self.main.query_one(TabbedContent).active_pane
+        for each in pane.query(Panel) if pane is not None else ():
+            self.state.panel = each.title
         self.redraw()
 
     def keep(self) -> None:

@@ -73,6 +73,8 @@ class State:
     """The event to which the way along the longest waits has gone."""
     theme: str = "dark"
     """`dark`, `light`, or `mono` for no colour."""
+    panel: str = ""
+    """The panel that is open, by its title; none before one was."""
     theme_kept: str = ""
     """The theme for the next session, if it is another."""
     said: str = ""

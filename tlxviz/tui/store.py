@@ -122,6 +122,7 @@ def encoded(state: State) -> Kept:
         "cursor": state.cursor,
         "lane": lane.key if lane is not None else "",
         "event": state.event,
+        "panel": state.panel,
         "marks": {str(number): marks for number, marks in sorted(state.marks_of.items()) if marks},
         **encoded_looks(state),
     }
@@ -152,6 +153,7 @@ def restore_into(state: State, kept: Kept) -> None:
     Raises ValueError, TypeError or KeyError for what does not fit the trace, with the state in between.
     """
     restore_looks(state, kept)
+    state.panel = str(kept.get("panel", ""))
     last = len(state.trace.launches) - 1
     state.marks_of = {
         number_of(int(key), 0, last): [number_of(each) for each in marks] for key, marks in dict(kept["marks"]).items()

@@ -1,4 +1,4 @@
-"""The barriers: who arrives, who waits how long, and how late an arrival could be."""
+"""The barriers, those waited for longest first: who arrives, who waits how long, how late an arrival could be."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class BarriersPanel(Panel):
         yield Said("barriers-roles")
 
     def show_state(self) -> None:
-        uses = self.known("barrier uses", lambda account: barrier_uses(account.launch))
+        uses = self.known("barrier uses", lambda account: _longest_first(barrier_uses(account.launch)))
         slack = None
         if uses is not None and self.known("dependencies", lambda account: account.dependencies) is not None:
             slack = self.known("slack", lambda account: account.slack, apart=True)
@@ -82,6 +82,11 @@ class BarriersPanel(Panel):
         if message.cursor_row < len(self._uses):
             worst = self._uses[message.cursor_row].worst_event
             self.jump(worst if worst >= 0 else None)
+
+
+def _longest_first(uses: tuple[BarrierUse, ...]) -> tuple[BarrierUse, ...]:
+    """By the worst wait; without waits, as they stand in the program."""
+    return tuple(sorted(uses, key=lambda use: -use.worst))
 
 
 def _row(use: BarrierUse, slack: tuple[BarrierSlack, ...] | Failure | None) -> tuple[str, ...]:
