@@ -1,0 +1,135 @@
+"""Diagrams as DOT text. What stands on the lines of a warp group is a table, so that its order is that of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from graphviz import Digraph
+
+from tlxviz.diagrams.levels import levels
+from tlxviz.diagrams.looks import EDGES, FONT, HEADING, LINES, NODES
+from tlxviz.diagrams.model import Cluster, Diagram, Edge, EdgeKind, Node, Table, nodes_of
+from tlxviz.diagrams.wording import bytes_text
+
+_MOST_OF_A_CELL = 12
+"""Lines of a cell of a table; more are counted."""
+
+
+def dot_text(drawn: Diagram | Table) -> str:
+    """The DOT of a diagram or table: the same text for the same input."""
+    return _table(drawn) if isinstance(drawn, Table) else _diagram(drawn)
+
+
+def _graph(title: str, legend: str = "") -> Digraph:
+    graph = Digraph("tlxviz")
+    note = f'<br/><font point-size="10">{escape(legend)}</font>' if legend else ""
+    graph.attr(rankdir="LR", label=f"<<b>{escape(title)}</b>{note}>", labelloc="t", fontname=FONT, fontsize="14")
+    graph.attr(bgcolor="white", nodesep="0.3", ranksep="1.2")
+    graph.attr("node", fontname=FONT, fontsize="11", color=LINES)
+    graph.attr("edge", fontname=FONT, fontsize="9")
+    return graph
+
+
+def _diagram(diagram: Diagram) -> str:
+    kinds = {edge.kind for edge in diagram.edges}
+    graph = _graph(diagram.title, "   |   ".join(look.legend for kind, look in EDGES.items() if kind in kinds))
+    for cluster in diagram.clusters:
+        graph.node(cluster.key, f"<{_warp_group(cluster)}>", shape="plain")
+    for node in diagram.memory:
+        look = NODES[node.kind]
+        lines = [f"<b>{escape(node.lines[0])}</b>", *map(escape, node.lines[1:])]
+        graph.node(node.key, f"<{'<br/>'.join(lines)}>", shape=look.shape, style="filled", fillcolor=look.fill)
+    column = levels(diagram)
+    owner = {node.key: cluster.key for cluster in diagram.clusters for node in nodes_of(cluster)}
+    for edge in diagram.edges:
+        _edge(graph, edge, owner, column)
+    return graph.source
+
+
+def _edge(graph: Digraph, edge: Edge, owner: dict[str, str], column: dict[str, int]) -> None:
+    look = EDGES[edge.kind]
+    gives = edge.source in owner  # else it takes
+    site, memory = (edge.source, edge.target) if gives else (edge.target, edge.source)
+    agent = owner[site]
+    left = column[agent] < column[memory]
+    place = f"{agent}:{_port(site)}:{'e' if left else 'w'}"
+    # always drawn from left to right, whichever way it points: ranks are columns
+    tail, head = (place, memory) if left else (memory, place)
+    forward = left is gives
+    ends = {"arrowhead": look.head} if forward else {"dir": "back", "arrowtail": look.head}
+    graph.edge(
+        tail,
+        head,
+        _label(edge),
+        color=look.color,
+        fontcolor=look.color,
+        style=look.style,
+        penwidth=f"{look.width:g}",
+        **ends,
+    )
+
+
+def _label(edge: Edge) -> str:
+    parts: list[str] = []
+    if edge.kind is EdgeKind.ARRIVE and edge.count:
+        parts.append(f"+{edge.count}")
+    elif edge.kind in (EdgeKind.FILL, EdgeKind.READ) and edge.bytes:
+        parts.append(bytes_text(edge.bytes))
+    if edge.operations > 1:
+        parts.append(f"{edge.operations}x")
+    return " ".join(parts)
+
+
+def _port(key: str) -> str:
+    return "p" + key.partition(".")[2].replace(".", "_")
+
+
+def _warp_group(cluster: Cluster) -> str:
+    heading = f"<b>{escape(cluster.title)}</b>" + (f"  {escape(cluster.detail)}" if cluster.detail else "")
+    return (
+        f'<table border="1" cellborder="0" cellspacing="0" cellpadding="3" color="{LINES}" bgcolor="white">'
+        f'<tr><td bgcolor="{HEADING}" align="left">{heading}</td></tr>{_rows(cluster)}</table>'
+    )
+
+
+def _rows(cluster: Cluster) -> str:
+    return "".join(_row(member) if isinstance(member, Node) else _loop(member) for member in cluster.members)
+
+
+def _row(node: Node) -> str:
+    number = f"{node.line}  " if node.line else ""
+    condition = "if: " if node.conditional else ""
+    left = '<br align="left"/>'
+    # lines after the first are indented as far as the number goes
+    following = f"{left}{'&nbsp;' * (2 * len(number))}".join(map(escape, node.lines))
+    return f'<tr><td port="{_port(node.key)}" align="left" balign="left">{number}{condition}{following}</td></tr>'
+
+
+def _loop(cluster: Cluster) -> str:
+    return (
+        f'<tr><td cellpadding="4"><table border="1" style="rounded" cellborder="0" cellspacing="0" cellpadding="3" '
+        f'color="{LINES}"><tr><td align="left"><i>{escape(cluster.title)}</i></td></tr>{_rows(cluster)}</table></td></tr>'
+    )
+
+
+def _table(table: Table) -> str:
+    graph = _graph(table.title)
+    heading = "".join(f'<td bgcolor="{HEADING}" align="left"><b>{escape(each)}</b></td>' for each in table.columns)
+    rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows)
+    if not table.rows:
+        rows = f'<tr><td colspan="{len(table.columns)}">none</td></tr>'
+    label = (
+        f'<<table border="0" cellborder="1" cellspacing="0" cellpadding="5" color="{LINES}">'
+        f"<tr>{heading}</tr>{rows}</table>>"
+    )
+    graph.node("table", label, shape="plain")
+    return graph.source
+
+
+def _cell(lines: Sequence[str]) -> str:
+    shown = list(lines[:_MOST_OF_A_CELL])
+    if len(lines) > len(shown):
+        shown.append(f"and {len(lines) - len(shown)} more")
+    text = '<br align="left"/>'.join(map(escape, shown))
+    return f'<td align="left" balign="left">{text or " "}</td>'
