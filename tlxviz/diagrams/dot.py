@@ -8,7 +8,7 @@ from html import escape
 from graphviz import Digraph
 
 from tlxviz.diagrams.levels import levels
-from tlxviz.diagrams.looks import EDGES, FONT, HEADING, LINES, NODES
+from tlxviz.diagrams.looks import EDGES, FONT, HEADING, LINES, NODES, EdgeLook
 from tlxviz.diagrams.model import Cluster, Diagram, Edge, EdgeKind, Node, Table, nodes_of
 from tlxviz.diagrams.wording import bytes_text
 
@@ -21,11 +21,13 @@ def dot_text(drawn: Diagram | Table) -> str:
     return _table(drawn) if isinstance(drawn, Table) else _diagram(drawn)
 
 
-def _graph(title: str, legend: str = "") -> Digraph:
+def _graph(title: str, legend: Sequence[EdgeLook] = ()) -> Digraph:
     graph = Digraph("tlxviz")
-    note = f'<br/><font point-size="10">{escape(legend)}</font>' if legend else ""
-    graph.attr(rankdir="LR", label=f"<<b>{escape(title)}</b>{note}>", labelloc="t", fontname=FONT, fontsize="14")
-    graph.attr(bgcolor="white", nodesep="0.3", ranksep="1.2")
+    samples = "  |  ".join(f'<font color="{look.color}">{escape(look.legend)}</font>' for look in legend)
+    note = f'<tr><td><font point-size="10">{samples}</font></td></tr>' if legend else ""
+    heading = f'<<table border="0" cellpadding="3"><tr><td><b>{escape(title)}</b></td></tr>{note}</table>>'
+    graph.attr(rankdir="LR", label=heading, labelloc="t", fontname=FONT, fontsize="14")
+    graph.attr(bgcolor="white", nodesep="0.3", ranksep="1.6")
     graph.attr("node", fontname=FONT, fontsize="11", color=LINES)
     graph.attr("edge", fontname=FONT, fontsize="9")
     return graph
@@ -33,7 +35,7 @@ def _graph(title: str, legend: str = "") -> Digraph:
 
 def _diagram(diagram: Diagram) -> str:
     kinds = {edge.kind for edge in diagram.edges}
-    graph = _graph(diagram.title, "   |   ".join(look.legend for kind, look in EDGES.items() if kind in kinds))
+    graph = _graph(diagram.title, [look for kind, look in EDGES.items() if kind in kinds])
     for cluster in diagram.clusters:
         graph.node(cluster.key, f"<{_warp_group(cluster)}>", shape="plain")
     for node in diagram.memory:
@@ -41,27 +43,46 @@ def _diagram(diagram: Diagram) -> str:
         lines = [f"<b>{escape(node.lines[0])}</b>", *map(escape, node.lines[1:])]
         graph.node(node.key, f"<{'<br/>'.join(lines)}>", shape=look.shape, style="filled", fillcolor=look.fill)
     column = levels(diagram)
+    _columns(graph, diagram, column)
     owner = {node.key: cluster.key for cluster in diagram.clusters for node in nodes_of(cluster)}
+    memory = {node.key: node for node in diagram.memory}
     for edge in diagram.edges:
-        _edge(graph, edge, owner, column)
+        _edge(graph, edge, owner, column, memory)
     return graph.source
 
 
-def _edge(graph: Digraph, edge: Edge, owner: dict[str, str], column: dict[str, int]) -> None:
+def _columns(graph: Digraph, diagram: Diagram, column: dict[str, int]) -> None:
+    """What has one level stands in one column, warp groups in the order of the program."""
+    clusters = [cluster.key for cluster in diagram.clusters]
+    for level in sorted(set(column.values())):
+        keys = [key for key in (*clusters, *(node.key for node in diagram.memory)) if column[key] == level]
+        if len(keys) < 2:
+            continue
+        with graph.subgraph(graph_attr={"rank": "same"}) as same:
+            for key in keys:
+                same.node(key)
+            for above, below in zip(keys, keys[1:], strict=False):
+                if above in clusters:
+                    same.edge(above, below, style="invis")
+
+
+def _edge(
+    graph: Digraph, edge: Edge, owner: dict[str, str], column: dict[str, int], memory: dict[str, Node]
+) -> None:
     look = EDGES[edge.kind]
     gives = edge.source in owner  # else it takes
-    site, memory = (edge.source, edge.target) if gives else (edge.target, edge.source)
+    site, other = (edge.source, edge.target) if gives else (edge.target, edge.source)
     agent = owner[site]
-    left = column[agent] < column[memory]
+    left = column[agent] < column[other]
     place = f"{agent}:{_port(site)}:{'e' if left else 'w'}"
     # always drawn from left to right, whichever way it points: ranks are columns
-    tail, head = (place, memory) if left else (memory, place)
+    tail, head = (place, other) if left else (other, place)
     forward = left is gives
     ends = {"arrowhead": look.head} if forward else {"dir": "back", "arrowtail": look.head}
     graph.edge(
         tail,
         head,
-        _label(edge),
+        _label(edge, memory[other]) or None,
         color=look.color,
         fontcolor=look.color,
         style=look.style,
@@ -70,15 +91,13 @@ def _edge(graph: Digraph, edge: Edge, owner: dict[str, str], column: dict[str, i
     )
 
 
-def _label(edge: Edge) -> str:
-    parts: list[str] = []
-    if edge.kind is EdgeKind.ARRIVE and edge.count:
-        parts.append(f"+{edge.count}")
-    elif edge.kind in (EdgeKind.FILL, EdgeKind.READ) and edge.bytes:
-        parts.append(bytes_text(edge.bytes))
-    if edge.operations > 1:
-        parts.append(f"{edge.operations}x")
-    return " ".join(parts)
+def _label(edge: Edge, memory: Node) -> str:
+    """What the nodes at its ends do not say: arrivals other than one, bytes other than a slot's."""
+    if edge.kind is EdgeKind.ARRIVE and edge.count > 1:
+        return f"+{edge.count}"
+    if edge.kind in (EdgeKind.FILL, EdgeKind.READ) and edge.bytes not in (0, memory.slot_bytes):
+        return bytes_text(edge.bytes)
+    return ""
 
 
 def _port(key: str) -> str:
@@ -100,16 +119,17 @@ def _rows(cluster: Cluster) -> str:
 def _row(node: Node) -> str:
     number = f"{node.line}  " if node.line else ""
     condition = "if: " if node.conditional else ""
-    left = '<br align="left"/>'
-    # lines after the first are indented as far as the number goes
-    following = f"{left}{'&nbsp;' * (2 * len(number))}".join(map(escape, node.lines))
-    return f'<tr><td port="{_port(node.key)}" align="left" balign="left">{number}{condition}{following}</td></tr>'
+    # further lines stand below the first: a digit is as wide as two spaces
+    indent = " " * (2 * len(number) - 2) if number else ""
+    text = f'<br align="left"/>{indent}'.join(map(escape, node.lines))
+    return f'<tr><td port="{_port(node.key)}" align="left" balign="left">{number}{condition}{text}</td></tr>'
 
 
 def _loop(cluster: Cluster) -> str:
+    heading = f'<tr><td align="left"><i>{escape(cluster.title)}</i></td></tr>'
     return (
-        f'<tr><td cellpadding="4"><table border="1" style="rounded" cellborder="0" cellspacing="0" cellpadding="3" '
-        f'color="{LINES}"><tr><td align="left"><i>{escape(cluster.title)}</i></td></tr>{_rows(cluster)}</table></td></tr>'
+        f'<tr><td cellpadding="4"><table border="1" style="rounded" cellborder="0" cellspacing="0" '
+        f'cellpadding="3" color="{LINES}">{heading}{_rows(cluster)}</table></td></tr>'
     )
 
 

@@ -25,7 +25,8 @@ def levels(diagram: Diagram) -> dict[str, int]:
     after: dict[str, dict[str, None]] = {cluster.key: {} for cluster in diagram.clusters}
     for memory, makers in fills.items():
         for maker in makers:
-            after[maker] |= {reader: None for reader in reads.get(memory, {}) if reader != maker}
+            # who fills it as well has slots of its own in it
+            after[maker] |= {reader: None for reader in reads.get(memory, {}) if reader not in makers}
     found = {key: 2 * depth for key, depth in _depths(after).items()}
     return found | {memory: min(found[agent] for agent in agents) + 1 for memory, agents in users.items()}
 

@@ -37,6 +37,8 @@ class Node:
     """In the kernel's own source; 0 where none is known."""
     conditional: bool = False
     """Whether it is under a condition of the innermost loop, or of the warp group where no loop is around it."""
+    slot_bytes: int = 0
+    """Of a buffer: the size of one slot."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,10 +57,10 @@ def _memory(program: Program, thing: BarrierArray | Buffer | NamedBarrier, used:
             size = f"{number_of(thing.slots, 'slot')}, count {counts_text(thing.counts)}"
             return Node(key, NodeKind.BARRIER, (name, size, *bytes_))
         case Buffer():
-            slots = number_of(thing.slots, "slot")
-            size = f"{slots} of {bytes_text(thing.bytes // max(thing.slots, 1))}"
+            each = thing.bytes // max(thing.slots, 1)
+            size = f"{number_of(thing.slots, 'slot')} of {bytes_text(each)}"
             shape = " ".join(filter(None, (shape_text(thing), space_text(thing))))
-            return Node(key, NodeKind.BUFFER, tuple(filter(None, (name, size, shape))))
+            return Node(key, NodeKind.BUFFER, tuple(filter(None, (name, size, shape))), slot_bytes=each)
         case NamedBarrier():
             threads = (f"{thing.threads} threads",) if thing.threads is not None else ()
             return Node(key, NodeKind.NAMED_BARRIER, (name, *threads))

@@ -68,7 +68,7 @@ class _Box:
     """A cluster that is being collected."""
 
     title: str
-    lines: dict[tuple[int, bool], _Line] = field(default_factory=dict[tuple[int, bool], _Line])
+    lines: dict[tuple[int, bool, bool], _Line] = field(default_factory=dict[tuple[int, bool, bool], _Line])
     loops: dict[Operation, _Box] = field(default_factory=dict[Operation, "_Box"])
     order: list[_Line | _Box] = field(default_factory=list["_Line | _Box"])
 
@@ -77,7 +77,8 @@ def placed(program: Program, used: Sequence[Use]) -> Placed:
     """The warp groups of a program that do something, with the nodes that `used` is drawn between.
 
     Operations at one line of a warp group are one node, if they stand in the same loop and all under a condition or
-    none: an unrolled loop, or a function that is called there.
+    none: an unrolled loop, or a function that is called there. Waits for what is in flight are nodes of their own, since
+    the compiler puts them where it wants, at the line of what they wait for.
     """
     of: dict[Operation, list[Use]] = {}
     for use in used:
@@ -114,8 +115,9 @@ def _collect(program: Program, box: _Box, operation: Operation, agent: Agent) ->
         elif holder.name in _CONDITIONS:
             conditional = True
     line = line_of(program, operation)
+    site = program.site_of.get(operation)
     # what has no line is not at the same place as other such
-    key = line or -operation.line, conditional
+    key = line or -operation.line, conditional, site is not None and site.kind in _IN_FLIGHT
     found = box.lines.get(key)
     if found is None:
         found = box.lines[key] = _Line(line, conditional, [])
