@@ -1,9 +1,11 @@
-"""Diagrams as DOT text. What stands on the lines of a warp group is a table, so that its order is that of the source."""
+"""Diagrams as DOT text. A warp group is a table with a row per line, so that their order is that of the source."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from itertools import pairwise
+from typing import Protocol, cast
 
 from graphviz import Digraph
 
@@ -16,13 +18,24 @@ _MOST_OF_A_CELL = 12
 """Lines of a cell of a table; more are counted."""
 
 
+class _Graph(Protocol):
+    """What is used of `graphviz.Digraph`, which has no types of its own."""
+
+    @property
+    def source(self) -> str: ...
+    def attr(self, kw: str | None = None, **attrs: str) -> None: ...
+    def node(self, name: str, label: str | None = None, **attrs: str) -> None: ...
+    def edge(self, tail_name: str, head_name: str, label: str | None = None, **attrs: str) -> None: ...
+    def subgraph(self, graph: _Graph) -> object: ...
+
+
 def dot_text(drawn: Diagram | Table) -> str:
     """The DOT of a diagram or table: the same text for the same input."""
     return _table(drawn) if isinstance(drawn, Table) else _diagram(drawn)
 
 
-def _graph(title: str, legend: Sequence[EdgeLook] = ()) -> Digraph:
-    graph = Digraph("tlxviz")
+def _graph(title: str, legend: Sequence[EdgeLook] = ()) -> _Graph:
+    graph = cast("_Graph", Digraph("tlxviz"))
     samples = "  |  ".join(f'<font color="{look.color}">{escape(look.legend)}</font>' for look in legend)
     note = f'<tr><td><font point-size="10">{samples}</font></td></tr>' if legend else ""
     heading = f'<<table border="0" cellpadding="3"><tr><td><b>{escape(title)}</b></td></tr>{note}</table>>'
@@ -51,24 +64,23 @@ def _diagram(diagram: Diagram) -> str:
     return graph.source
 
 
-def _columns(graph: Digraph, diagram: Diagram, column: dict[str, int]) -> None:
+def _columns(graph: _Graph, diagram: Diagram, column: dict[str, int]) -> None:
     """What has one level stands in one column, warp groups in the order of the program."""
     clusters = [cluster.key for cluster in diagram.clusters]
     for level in sorted(set(column.values())):
         keys = [key for key in (*clusters, *(node.key for node in diagram.memory)) if column[key] == level]
         if len(keys) < 2:
             continue
-        with graph.subgraph(graph_attr={"rank": "same"}) as same:
-            for key in keys:
-                same.node(key)
-            for above, below in zip(keys, keys[1:], strict=False):
-                if above in clusters:
-                    same.edge(above, below, style="invis")
+        same = cast("_Graph", Digraph(graph_attr={"rank": "same"}))
+        for key in keys:
+            same.node(key)
+        for above, below in pairwise(keys):
+            if above in clusters:
+                same.edge(above, below, style="invis")
+        graph.subgraph(same)
 
 
-def _edge(
-    graph: Digraph, edge: Edge, owner: dict[str, str], column: dict[str, int], memory: dict[str, Node]
-) -> None:
+def _edge(graph: _Graph, edge: Edge, owner: dict[str, str], column: dict[str, int], memory: dict[str, Node]) -> None:
     look = EDGES[edge.kind]
     gives = edge.source in owner  # else it takes
     site, other = (edge.source, edge.target) if gives else (edge.target, edge.source)

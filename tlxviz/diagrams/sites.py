@@ -77,8 +77,8 @@ def placed(program: Program, used: Sequence[Use]) -> Placed:
     """The warp groups of a program that do something, with the nodes that `used` is drawn between.
 
     Operations at one line of a warp group are one node, if they stand in the same loop and all under a condition or
-    none: an unrolled loop, or a function that is called there. Waits for what is in flight are nodes of their own, since
-    the compiler puts them where it wants, at the line of what they wait for.
+    none: an unrolled loop, or a function that is called there. Waits for what is in flight are nodes of their own: the
+    compiler puts them where it wants, at the line of what they wait for.
     """
     of: dict[Operation, list[Use]] = {}
     for use in used:
@@ -136,9 +136,7 @@ def _holders(operation: Operation, agent: Agent) -> Iterator[Operation]:
         block = holder.block
 
 
-def _cluster(
-    box: _Box, key: str, title: str, detail: str, words: _Words, node_of: dict[Operation, str]
-) -> Cluster:
+def _cluster(box: _Box, key: str, title: str, detail: str, words: _Words, node_of: dict[Operation, str]) -> Cluster:
     members: list[Node | Cluster] = []
     for number, each in enumerate(box.order):
         inner = f"{key}.{number}"

@@ -64,7 +64,9 @@ def _of_barriers(program: Program) -> list[Use]:
         for value in (*operation.groups.get("barrier", ()), *operation.groups.get("barriers", ())):
             barrier = program.roots.get(value)
             if isinstance(barrier, BarrierArray):
-                found.append(_of_barrier(Use(operation, site.agent, line, EdgeKind.ARRIVE, barrier), site.kind, site.bytes))
+                found.append(
+                    _of_barrier(Use(operation, site.agent, line, EdgeKind.ARRIVE, barrier), site.kind, site.bytes)
+                )
     return found
 
 
@@ -108,7 +110,7 @@ def _of_buffers(program: Program) -> list[Use]:
             continue
         moved = _moved(access.operation, access.part)
         line = line_of(program, access.operation)
-        # The accumulator of a tensor core is read as well, but by nobody else: the picture shows who gives it its value.
+        # a tensor core reads its accumulator as well; what others see of that is that it is filled
         reads = not access.writes or access.part in _READ_TOO or access.operation.name in _QUERIES
         kind = EdgeKind.READ if reads else EdgeKind.FILL
         found.append(Use(access.operation, agent, line, kind, access.buffer, bytes=moved))
