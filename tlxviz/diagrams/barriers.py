@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tlxviz.analysis.guards import guard_of
 from tlxviz.diagrams.model import EdgeKind, Table
-from tlxviz.diagrams.uses import NamedBarrier, Use, parity, uses
+from tlxviz.diagrams.uses import NamedBarrier, Use, named_barriers, parity, uses
 from tlxviz.diagrams.wording import bytes_text, counts_text, name_of
 from tlxviz.ir.accesses import accesses
 from tlxviz.ir.program import BarrierArray, Buffer, Program, SiteKind
@@ -17,10 +17,9 @@ _COLUMNS = ("barrier", "slots", "count", "who arrives", "who waits", "expected b
 def barriers(program: Program) -> Table:
     """A row for each array of mbarriers, in the order in which they are allocated, and then for each named barrier."""
     used = uses(program)
-    named = dict.fromkeys(use.of for use in used if isinstance(use.of, NamedBarrier))
     guarded = _guarded(program, used)
     rows = [_row(program, each, used, guarded.get(each.index, ())) for each in program.barriers]
-    rows += [_row(program, each, used, ()) for each in sorted(named, key=lambda each: each.name)]
+    rows += [_row(program, each, used, ()) for each in named_barriers(used)]
     return Table(f"Barriers of {program.name}", _COLUMNS, tuple(rows))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tlxviz.diagrams.model import Diagram, Edge, EdgeKind, Node, NodeKind
 from tlxviz.diagrams.sites import placed
-from tlxviz.diagrams.uses import NamedBarrier, Use, uses
+from tlxviz.diagrams.uses import NamedBarrier, Use, named_barriers, uses
 from tlxviz.diagrams.wording import bytes_text, counts_text, name_of, number_of, shape_text, space_text
 from tlxviz.ir.program import BarrierArray, Buffer, Program
 
@@ -18,7 +18,7 @@ def pipeline(program: Program) -> Diagram:
     used = uses(program)
     where = placed(program, used)
     memory: dict[str, Node] = {}
-    for thing in (*program.barriers, *_named(used), *program.buffers):
+    for thing in (*program.barriers, *named_barriers(used), *program.buffers):
         node = _memory(program, thing, used)
         memory[node.key] = node
     edges: dict[tuple[str, str, EdgeKind], Edge] = {}
@@ -30,11 +30,6 @@ def pipeline(program: Program) -> Diagram:
     joined = {key for edge in edges.values() for key in (edge.source, edge.target)}
     shown = tuple(node for node in memory.values() if node.key in joined)
     return Diagram(f"Pipeline of {program.name}", where.clusters, shown, tuple(edges.values()))
-
-
-def _named(used: Sequence[Use]) -> list[NamedBarrier]:
-    found = dict.fromkeys(use.of for use in used if isinstance(use.of, NamedBarrier))
-    return sorted(found, key=lambda each: (-1 if each.number is None else each.number, each.threads or 0))
 
 
 def key_of(thing: BarrierArray | Buffer | NamedBarrier) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tlxviz.diagrams.model import EdgeKind
@@ -46,6 +47,12 @@ class Use:
 def uses(program: Program) -> tuple[Use, ...]:
     """All of them: those of barriers by site, then those of buffers, each in the order of the TTGIR."""
     return (*_of_barriers(program), *_of_buffers(program))
+
+
+def named_barriers(used: Iterable[Use]) -> tuple[NamedBarrier, ...]:
+    """Each once, by number."""
+    found = dict.fromkeys(use.of for use in used if isinstance(use.of, NamedBarrier))
+    return tuple(sorted(found, key=lambda each: (-1 if each.number is None else each.number, each.threads or 0)))
 
 
 def line_of(program: Program, operation: Operation) -> int:
