@@ -54,7 +54,14 @@ def _diagram(diagram: Diagram) -> str:
     for node in diagram.memory:
         look = NODES[node.kind]
         lines = [f"<b>{escape(node.lines[0])}</b>", *map(escape, node.lines[1:])]
-        graph.node(node.key, f"<{'<br/>'.join(lines)}>", shape=look.shape, style="filled", fillcolor=look.fill)
+        graph.node(
+            node.key,
+            f"<{'<br/>'.join(lines)}>",
+            shape=look.shape,
+            style="filled",
+            fillcolor=look.fill,
+            margin="0.15,0.08",
+        )
     column = levels(diagram)
     _columns(graph, diagram, column)
     owner = {node.key: cluster.key for cluster in diagram.clusters for node in nodes_of(cluster)}
@@ -83,10 +90,12 @@ def _columns(graph: _Graph, diagram: Diagram, column: dict[str, int]) -> None:
 def _edge(graph: _Graph, edge: Edge, owner: dict[str, str], column: dict[str, int], memory: dict[str, Node]) -> None:
     look = EDGES[edge.kind]
     gives = edge.source in owner  # else it takes
-    site, other = (edge.source, edge.target) if gives else (edge.target, edge.source)
-    agent = owner[site]
-    left = column[agent] < column[other]
+    site, key = (edge.source, edge.target) if gives else (edge.target, edge.source)
+    agent, other = owner[site], key
+    left = column[agent] < column[key]
     place = f"{agent}:{_port(site)}:{'e' if left else 'w'}"
+    if edge.kind is EdgeKind.COMPLETE:  # beside the arrival that expects the bytes
+        other = f"{other}:{'sw' if left else 'se'}"
     # always drawn from left to right, whichever way it points: ranks are columns
     tail, head = (place, other) if left else (other, place)
     forward = left is gives
@@ -94,7 +103,7 @@ def _edge(graph: _Graph, edge: Edge, owner: dict[str, str], column: dict[str, in
     graph.edge(
         tail,
         head,
-        _label(edge, memory[other]) or None,
+        _label(edge, memory[key]) or None,
         color=look.color,
         fontcolor=look.color,
         style=look.style,
