@@ -70,6 +70,21 @@ def test_lines_are_in_the_order_of_the_program() -> None:
     ]
 
 
+def test_arrivals_other_than_one_are_said() -> None:
+    text = (Path(__file__).parents[1] / "sim" / "loops" / "attention.ttgir").read_text(encoding="utf-8")
+    diagram = pipeline(load_program(text))
+    said = {line for cluster in diagram.clusters for node in nodes_of(cluster) for line in node.lines}
+    assert "arrive q_desc_empty.0 (+128)" in said
+    assert {edge.count for edge in diagram.edges if edge.kind is EdgeKind.ARRIVE} == {1, 128}
+
+
+def test_bytes_other_than_a_slot_are_a_label() -> None:
+    made = program("plain_gemm")
+    made.buffers[0].slots = 6  # as where a copy fills two
+    assert dot_text(pipeline(made)).count('label="16 KiB"') == 3
+    assert 'label="16 KiB"' not in dot_text(pipeline(program("plain_gemm")))
+
+
 def test_named_barriers_are_told_from_mbarriers() -> None:
     named = [node for node in pipeline(program("attention_pingpong")).memory if node.kind is NodeKind.NAMED_BARRIER]
     assert [node.lines for node in named] == [("named barrier 9", "256 threads"), ("named barrier 10", "256 threads")]
@@ -133,6 +148,11 @@ def test_dot_is_the_golden_one(name: str, kind: str) -> None:
     """Written by `tlxviz graph -f --kind KIND -o NAME.KIND.dot NAME.ttgir`."""
     golden = DATA / f"{name}.{kind}.dot"
     assert dot_text(KINDS[kind](program(name))) == golden.read_text(encoding="utf-8")
+
+
+def test_kernel_that_synchronises_nothing_says_so() -> None:
+    text = (Path(__file__).parents[1] / "ir" / "data" / "plain.ttgir").read_text(encoding="utf-8")
+    assert "It uses no barrier, no shared memory and no tensor core." in dot_text(pipeline(load_program(text)))
 
 
 def test_names_cannot_break_the_dot() -> None:

@@ -62,6 +62,8 @@ def _diagram(diagram: Diagram) -> str:
             fillcolor=look.fill,
             margin="0.15,0.08",
         )
+    if not diagram.clusters:
+        graph.node("nothing", "It uses no barrier, no shared memory and no tensor core.", shape="plain")
     column = levels(diagram)
     _columns(graph, diagram, column)
     owner = {node.key: cluster.key for cluster in diagram.clusters for node in nodes_of(cluster)}
@@ -113,9 +115,7 @@ def _edge(graph: _Graph, edge: Edge, owner: dict[str, str], column: dict[str, in
 
 
 def _label(edge: Edge, memory: Node) -> str:
-    """What the nodes at its ends do not say: arrivals other than one, bytes other than a slot's."""
-    if edge.kind is EdgeKind.ARRIVE and edge.count > 1:
-        return f"+{edge.count}"
+    """What the nodes at its ends do not say: bytes other than a slot's."""
     if edge.kind in (EdgeKind.FILL, EdgeKind.READ) and edge.bytes not in (0, memory.slot_bytes):
         return bytes_text(edge.bytes)
     return ""

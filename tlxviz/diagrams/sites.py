@@ -182,7 +182,9 @@ class _Words:
             buffer = self._names(operation)
             way = f"{root.name} to {buffer}" if site.kind is SiteKind.TMA_LOAD else f"{buffer} to {root.name}"
             return f"{verb} {way}"
-        return f"{verb} {self._names(operation)}".rstrip()
+        text = f"{verb} {self._names(operation)}".rstrip()
+        arrivals = max((use.count for use in self._used.get(operation, ())), default=0)
+        return f"{text} (+{arrivals})" if arrivals > 1 else text
 
     def _names(self, operation: Operation) -> str:
         """What it works on: its buffers, or else its barriers."""
