@@ -227,7 +227,11 @@ def test_gpus(programs: Path):
 
 def test_graphviz(programs: Path, versions: dict[str, str]):
     missing = "dot is not on PATH; no Python package graphviz"
-    assert look("graphviz", machine()) == ("warning", missing, "to draw graphs: apt-get install graphviz")
+    mend = "to draw graphs: apt-get install graphviz, or pip install graphviz-pure"
+    assert look("graphviz", machine()) == ("warning", missing, mend)
+    versions["graphviz-pure"] = "0.2.2"
+    drawn = "graphviz-pure 0.2.2, which draws SVG and PNG but no PDF; no Python package graphviz"
+    assert look("graphviz", machine()) == ("ok", drawn, "")
     program(programs, "dot", "echo 'dot - graphviz version 2.42.2 (0)' >&2")
     versions["graphviz"] = "0.21"
     assert look("graphviz", machine()) == ("ok", "dot 2.42.2 (0); the Python package 0.21", "")

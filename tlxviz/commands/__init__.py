@@ -15,6 +15,7 @@ from tlxviz.commands.base import Command, Parser
 from tlxviz.commands.calibrate import CalibrateCommand
 from tlxviz.commands.diff import DiffCommand
 from tlxviz.commands.doctor import DoctorCommand
+from tlxviz.commands.graph import GraphCommand
 from tlxviz.commands.output import SUFFIX
 from tlxviz.commands.report import ReportCommand
 from tlxviz.commands.run import RunCommand
@@ -27,13 +28,14 @@ _COMMANDS: tuple[Command, ...] = (
     ReportCommand(),
     ViewCommand(),
     DiffCommand(),
+    GraphCommand(),
     DoctorCommand(),
     CalibrateCommand(),
 )
 
 _DESCRIPTION = "See inside a GPU kernel whose warp groups are programs of their own."
 _EPILOG = "exit status: 0 fine, 1 findings or a hang, 2 usage, 3 cannot run here, 4 the script failed, 130 interrupted"
-_FILES = (".py", SUFFIX)
+_FILES = (".py", ".ttgir", SUFFIX)
 
 
 def main(argv: Sequence[str] | None = None, commands: Sequence[Command] = _COMMANDS) -> int:
@@ -127,7 +129,7 @@ def _check_verb(words: Sequence[str], commands: Sequence[Command]) -> None:
     word = words[0]
     if word.startswith("-") or word in verbs:
         return
-    meant = {".py": "run", ".tlxtrace": "view"}
+    meant = {".py": "run", ".ttgir": "graph", ".tlxtrace": "view"}
     for suffix, verb in meant.items():
         if word.endswith(suffix):
             raise UsageError(f"{word!r} is not a command. Did you mean 'tlxviz {verb} {word}'?")

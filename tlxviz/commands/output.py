@@ -1,4 +1,4 @@
-"""Where a trace goes, found out before anything is run."""
+"""Where a trace or a picture goes, found out before anything is run."""
 
 from __future__ import annotations
 
@@ -33,23 +33,27 @@ class Output:
     numbered: bool
     """The name was not given, and may get a number."""
     force: bool
+    suffixes: tuple[str, ...] = (SUFFIX,)
+    """One of which its name ends in."""
 
     @staticmethod
-    def choose(given: str | None, stem: str, *, force: bool) -> Output:
-        """The output for `-o` or, without one, `stem` in the current folder, checked to be writable."""
-        name = given if given is not None else stem + SUFFIX
+    def choose(given: str | None, stem: str, *, force: bool, suffixes: tuple[str, ...] = (SUFFIX,)) -> Output:
+        """The output for `-o` or, without one, `stem` with the first suffix, checked to be writable."""
+        name = given if given is not None else stem + suffixes[0]
         try:
             folder = Path.cwd()
         except OSError as error:  # also where it is not needed here, because torch cannot be imported without one
             raise UsageError("the current folder is gone. Go to another one and run tlxviz again.") from error
-        output = Output(folder / name, name, numbered=given is None, force=force)
+        output = Output(folder / name, name, numbered=given is None, force=force, suffixes=suffixes)
         output.check()
         return output
 
     def check(self) -> None:
         """Raise UsageError unless it can be written: a simulation of minutes must not end in this message."""
-        if self.path.suffix != SUFFIX:
-            raise UsageError(f"cannot write {self.name}: the name of a trace ends in {SUFFIX}.")
+        if self.path.suffix not in self.suffixes:
+            *most, last = self.suffixes
+            what = f"a picture ends in {', '.join(most)} or {last}" if most else f"a trace ends in {last}"
+            raise UsageError(f"cannot write {self.name}: the name of {what}.")
         try:
             self._check_target()
         except OSError as error:
@@ -60,7 +64,7 @@ class Output:
         path, shown = self.path, Path(self.name).parent
         if self.numbered:
             if os.path.lexists(path):  # the longest of the names that it may get
-                _probe(path.with_name(f"{path.stem}.999{SUFFIX}"))
+                _probe(path.with_name(f"{path.stem}.999{path.suffix}"))
             else:
                 _probe(path)
         elif path.is_symlink():  # its target is what is written
@@ -82,7 +86,7 @@ class Output:
             with tempfile.TemporaryFile(dir=folder):
                 pass
         except OSError as error:
-            where = "the current folder" if self.numbered else shown
+            where = "the current folder" if shown == Path() else shown
             raise UsageError(f"cannot write {self.name} into {where}: {error.strerror}.") from error
 
     def save(self, trace: Trace) -> str:
@@ -93,6 +97,20 @@ class Output:
         path = numbered_path(self.path) if self.numbered else self.path
         save_trace(trace, path, force=self.force and not self.numbered)
         return path.name if self.numbered else self.name
+
+    def write(self, data: bytes) -> str:
+        """Write bytes, whole or not at all. Returns the name that they got."""
+        from tlxviz.trace import numbered_path
+        from tlxviz.trace.whole import write_whole
+
+        path = numbered_path(self.path) if self.numbered else self.path
+        write_whole(path, data, force=self.force and not self.numbered)
+        return str(Path(self.name).with_name(path.name)) if self.numbered else self.name
+
+    def instead(self, suffix: str) -> Output:
+        """A file of the same name with another suffix, numbered if that is taken."""
+        path = self.path.with_suffix(suffix)
+        return Output(path, str(Path(self.name).with_suffix(suffix)), numbered=True, force=False, suffixes=(suffix,))
 
     def beside(self, name: str) -> Output:
         """Where a second trace goes: `x.sim.tlxtrace` beside the first, which was saved, or is to be, as `name`."""

@@ -28,7 +28,12 @@ def _graphviz(machine: Machine) -> Outcome:
     package = version_of("graphviz")
     python = f"the Python package {package}" if package else "no Python package graphviz"
     if shutil.which("dot") is None:
-        return warning(f"dot is not on PATH; {python}", "to draw graphs: apt-get install graphviz")
+        pure = version_of("graphviz-pure")
+        if pure:
+            return ok(f"graphviz-pure {pure}, which draws SVG and PNG but no PDF; {python}")
+        return warning(
+            f"dot is not on PATH; {python}", "to draw graphs: apt-get install graphviz, or pip install graphviz-pure"
+        )
     version = _output("dot", "-V").strip().removeprefix("dot - graphviz version ") or "of unknown version"
     return ok(f"dot {version}; {python}")
 

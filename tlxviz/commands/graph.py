@@ -1,0 +1,206 @@
+"""`tlxviz graph`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tlxviz._errors import ExitCode, UsageError
+from tlxviz.commands import streams
+from tlxviz.commands.backend import Backend, SimulatorBackend
+from tlxviz.commands.base import named, operand
+from tlxviz.commands.choices import Launches, simulated_device
+from tlxviz.commands.interrupts import importing, terminations
+from tlxviz.commands.launches import check_launches
+from tlxviz.commands.output import SUFFIX, Output, check_script
+from tlxviz.commands.progress import LaunchProgress
+from tlxviz.commands.remarks import nothing_recorded
+from tlxviz.commands.ways import Simulation
+from tlxviz.embedded.kernel_filter import KernelFilter
+from tlxviz.embedded.record import DEFAULT_DEVICE, hosting
+
+if TYPE_CHECKING:
+    from tlxviz.ir.program import Program
+    from tlxviz.trace.model import LaunchTrace
+
+_TTGIR = ".ttgir"
+_SUFFIXES = (".svg", ".png", ".pdf", ".dot")
+_KINDS = ("pipeline", "barriers")
+"""Those of `tlxviz.diagrams.kinds`, whose import `tlxviz --help` need not wait for."""
+
+
+class GraphCommand:
+    """Draw a kernel: its warp groups with what they copy, multiply and wait for, or a table of its barriers.
+
+    From a trace, from a TTGIR file, or from a script, which is simulated with its own arguments behind it
+    (docs/graph.md).
+    """
+
+    name = "graph"
+    summary = "draw the pipeline of a kernel, or a table of its barriers"
+
+    def __init__(self, backend: Backend | None = None) -> None:
+        self._backend: Backend = backend or SimulatorBackend()
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.usage = (
+            f"{parser.prog} [options] TRACE\n       {parser.prog} [options] kernel.ttgir\n"
+            f"       {parser.prog} [options] script.py [args ...]"
+        )
+        add = parser.add_argument
+        add("--kind", choices=_KINDS, default=_KINDS[0], help=f"what to draw (default: {_KINDS[0]})")
+        add(
+            "-o",
+            "--output",
+            metavar="FILE",
+            type=named,
+            help="the picture; its suffix says what: .svg, .png, .pdf, .dot (default: an SVG beside a trace or TTGIR "
+            "file, of a script here, numbered if taken)",
+        )
+        add("-f", "--force", action="store_true", help="overwrite the file that -o names")
+        add("--launch", metavar="N", type=int, help="this launch of a trace, or of each kernel of a script, from 0")
+        add("--kernel", metavar="NAME", type=named, action="append", default=[], help="a kernel that matches: 'gemm*'")
+        add("--device", default="auto", help="what a script is simulated on: sim:h200 (the default), sim:h100, ...")
+        add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
+        add("input", metavar="INPUT", type=named, help="a .tlxtrace file, a .ttgir file, or a script")
+        add("arguments", metavar="args", nargs=argparse.REMAINDER, help="a script's arguments").required = False
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        path = Path(arguments.input)
+        is_script = path.suffix not in (SUFFIX, _TTGIR)
+        if not is_script and arguments.arguments:
+            raise UsageError(
+                f"{arguments.input} takes no arguments, and there is {arguments.arguments[0]}. "
+                "Options stand before the file."
+            )
+        if is_script:
+            check_script(path)
+        stem = f"{path.stem}.{arguments.kind}"
+        output = Output.choose(
+            arguments.output,
+            stem if is_script else str(path.with_name(stem)),
+            force=arguments.force,
+            suffixes=_SUFFIXES,
+        )
+        if path.suffix == _TTGIR:
+            program = _program_of_text(path)
+        else:
+            launches = self._launches(arguments, path) if is_script else _launches_of(path)
+            program = _program_of(_chosen(arguments, launches, is_script), path)
+        name = _written(program, arguments.kind, output)
+        if not arguments.quiet:
+            streams.note(f"graph: {name}")
+        return int(ExitCode.OK)
+
+    def _launches(self, arguments: argparse.Namespace, script: Path) -> Sequence[LaunchTrace]:
+        """What a script launches, by simulation."""
+        device = simulated_device(
+            arguments.device, self._backend.known_devices(), lambda: "graph needs none, and simulates"
+        )
+        number: int | None = arguments.launch
+        if number is not None and number < 0:
+            raise UsageError(f"launches count from 0, and {number} is less.")
+        options = argparse.Namespace(
+            on_gpu=(),
+            kernel=arguments.kernel,
+            launch=Launches((number or 0,)),
+            ctas=(0,),
+            values="off",
+            first_config=True,
+            arguments=arguments.arguments,
+        )
+        way = Simulation(self._backend, device or DEFAULT_DEVICE, options)
+
+        from tlxviz.launch.model import LaunchLog
+
+        log = LaunchLog()
+        stopped: Exception | None = None
+        with LaunchProgress(shown=not arguments.quiet, doing=way.doing, units=way.units) as progress:
+            with importing():
+                session = way.begin(progress)
+            try:
+                with hosting(session), terminations():
+                    session.run(script, log, lambda error: None)
+            except Exception as error:  # without values, a script that checks what it computes fails at the end
+                stopped = error
+        streams.flush()
+        launches = session.trace.launches
+        if not launches:
+            if stopped is not None:
+                raise stopped
+            why = nothing_recorded(str(script), log, KernelFilter(tuple(arguments.kernel)), options.launch)
+            raise UsageError(why or f"{script} launched no kernel.")
+        return launches
+
+
+def _launches_of(path: Path) -> Sequence[LaunchTrace]:
+    with importing():
+        from tlxviz.trace import load_trace
+    return load_trace(path).launches
+
+
+def _chosen(arguments: argparse.Namespace, launches: Sequence[LaunchTrace], is_script: bool) -> LaunchTrace:
+    """The launch to draw; what else there is, is said."""
+    source: str = arguments.input
+    number: int | None = None if is_script else arguments.launch
+    check_launches(source, len(launches), number)
+    if number is not None:
+        return launches[number]
+    kernels = KernelFilter(tuple(arguments.kernel))
+    fitting = [launch for launch in launches if kernels(launch.kernel)]
+    if not fitting:
+        held = ", ".join(dict.fromkeys(launch.kernel for launch in launches))
+        raise UsageError(f"{source} has no launch of {', '.join(arguments.kernel)}: it has {held}.")
+    others = [kernel for kernel in dict.fromkeys(each.kernel for each in fitting) if kernel != fitting[0].kernel]
+    if others and not arguments.quiet:
+        streams.note(f"drawn is {fitting[0].kernel}; --kernel NAME draws {' or '.join(others)}")
+    return fitting[0]
+
+
+def _program_of_text(path: Path) -> Program:
+    from tlxviz.ir import load_program
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UsageError(f"there is no file {path}.") from None
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
+    except UnicodeDecodeError:
+        raise UsageError(f"{path} is not TTGIR: it is not text in UTF-8.") from None
+    return load_program(text, str(path))
+
+
+def _program_of(launch: LaunchTrace, path: Path) -> Program:
+    """Names are those of the trace. Raises TtgirError where its TTGIR cannot be read."""
+    from tlxviz.ir import load_program, name_from_source
+
+    if not launch.ttgir:
+        raise UsageError(f"{path} holds no TTGIR of {launch.kernel}, from which it would be drawn.")
+    program = load_program(launch.ttgir, f"TTGIR of {launch.kernel}")
+    name_from_source(program, launch.source, launch.source_file, launch.source_line)
+    return program
+
+
+def _written(program: Program, kind: str, output: Output) -> str:
+    """The name of the file that was written. Where nothing draws, the DOT is kept, and CannotDraw says so."""
+    with importing():
+        from tlxviz.diagrams.dot import dot_text
+        from tlxviz.diagrams.kinds import KINDS
+        from tlxviz.diagrams.renderer import CannotDraw, find_renderer, render
+
+    text = dot_text(KINDS[kind](program))
+    format_ = output.path.suffix.removeprefix(".")
+    if format_ == "dot":
+        return output.write(text.encode())
+    try:
+        picture = render(text, format_, find_renderer(format_))
+    except CannotDraw as error:
+        kept = output.instead(".dot").write(text.encode())
+        raise CannotDraw(
+            f"no {format_.upper()} was drawn: {error}.\nThe graph is kept as {kept}; with Graphviz: "
+            f"dot -T{format_} -O {operand(kept)}"
+        ) from error
+    return output.write(picture)

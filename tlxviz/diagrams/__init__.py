@@ -1,0 +1,1 @@
+"""Diagrams of a kernel as data, as DOT text, and as pictures."""

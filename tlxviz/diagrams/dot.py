@@ -1,0 +1,176 @@
+"""Diagrams as DOT text. A warp group is a table with a row per line, so that their order is that of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from itertools import pairwise
+from typing import Protocol, cast
+
+from graphviz import Digraph
+
+from tlxviz.diagrams.levels import levels
+from tlxviz.diagrams.looks import EDGES, FONT, HEADING, LINES, NODES, EdgeLook
+from tlxviz.diagrams.model import Cluster, Diagram, Edge, EdgeKind, Node, Table, nodes_of
+from tlxviz.diagrams.wording import bytes_text
+
+_MOST_OF_A_CELL = 12
+"""Lines of a cell of a table; more are counted."""
+
+
+class _Graph(Protocol):
+    """What is used of `graphviz.Digraph`, which has no types of its own."""
+
+    @property
+    def source(self) -> str: ...
+    def attr(self, kw: str | None = None, **attrs: str) -> None: ...
+    def node(self, name: str, label: str | None = None, **attrs: str) -> None: ...
+    def edge(self, tail_name: str, head_name: str, label: str | None = None, **attrs: str) -> None: ...
+    def subgraph(self, graph: _Graph) -> object: ...
+
+
+def dot_text(drawn: Diagram | Table) -> str:
+    """The DOT of a diagram or table: the same text for the same input."""
+    return _table(drawn) if isinstance(drawn, Table) else _diagram(drawn)
+
+
+def _graph(title: str, legend: Sequence[EdgeLook] = ()) -> _Graph:
+    graph = cast("_Graph", Digraph("tlxviz"))
+    samples = "  |  ".join(f'<font color="{look.color}">{escape(look.legend)}</font>' for look in legend)
+    note = f'<tr><td><font point-size="10">{samples}</font></td></tr>' if legend else ""
+    heading = f'<<table border="0" cellpadding="3"><tr><td><b>{escape(title)}</b></td></tr>{note}</table>>'
+    graph.attr(rankdir="LR", label=heading, labelloc="t", fontname=FONT, fontsize="14")
+    graph.attr(bgcolor="white", nodesep="0.3", ranksep="1.6")
+    graph.attr("node", fontname=FONT, fontsize="11", color=LINES)
+    graph.attr("edge", fontname=FONT, fontsize="9")
+    return graph
+
+
+def _diagram(diagram: Diagram) -> str:
+    kinds = {edge.kind for edge in diagram.edges}
+    graph = _graph(diagram.title, [look for kind, look in EDGES.items() if kind in kinds])
+    for cluster in diagram.clusters:
+        graph.node(cluster.key, f"<{_warp_group(cluster)}>", shape="plain")
+    for node in diagram.memory:
+        look = NODES[node.kind]
+        lines = [f"<b>{escape(node.lines[0])}</b>", *map(escape, node.lines[1:])]
+        graph.node(
+            node.key,
+            f"<{'<br/>'.join(lines)}>",
+            shape=look.shape,
+            style="filled",
+            fillcolor=look.fill,
+            margin="0.15,0.08",
+        )
+    if not diagram.clusters:
+        graph.node("nothing", "It uses no barrier, no shared memory and no tensor core.", shape="plain")
+    column = levels(diagram)
+    _columns(graph, diagram, column)
+    owner = {node.key: cluster.key for cluster in diagram.clusters for node in nodes_of(cluster)}
+    memory = {node.key: node for node in diagram.memory}
+    for edge in diagram.edges:
+        _edge(graph, edge, owner, column, memory)
+    return graph.source
+
+
+def _columns(graph: _Graph, diagram: Diagram, column: dict[str, int]) -> None:
+    """What has one level stands in one column, warp groups in the order of the program."""
+    clusters = [cluster.key for cluster in diagram.clusters]
+    for level in sorted(set(column.values())):
+        keys = [key for key in (*clusters, *(node.key for node in diagram.memory)) if column[key] == level]
+        if len(keys) < 2:
+            continue
+        same = cast("_Graph", Digraph(graph_attr={"rank": "same"}))
+        for key in keys:
+            same.node(key)
+        for above, below in pairwise(keys):
+            if above in clusters:
+                same.edge(above, below, style="invis")
+        graph.subgraph(same)
+
+
+def _edge(graph: _Graph, edge: Edge, owner: dict[str, str], column: dict[str, int], memory: dict[str, Node]) -> None:
+    look = EDGES[edge.kind]
+    gives = edge.source in owner  # else it takes
+    site, key = (edge.source, edge.target) if gives else (edge.target, edge.source)
+    agent, other = owner[site], key
+    left = column[agent] < column[key]
+    place = f"{agent}:{_port(site)}:{'e' if left else 'w'}"
+    if edge.kind is EdgeKind.COMPLETE:  # beside the arrival that expects the bytes
+        other = f"{other}:{'sw' if left else 'se'}"
+    # always drawn from left to right, whichever way it points: ranks are columns
+    tail, head = (place, other) if left else (other, place)
+    forward = left is gives
+    ends = {"arrowhead": look.head} if forward else {"dir": "back", "arrowtail": look.head}
+    graph.edge(
+        tail,
+        head,
+        _label(edge, memory[key]) or None,
+        color=look.color,
+        fontcolor=look.color,
+        style=look.style,
+        penwidth=f"{look.width:g}",
+        **ends,
+    )
+
+
+def _label(edge: Edge, memory: Node) -> str:
+    """What the nodes at its ends do not say: bytes other than a slot's."""
+    if edge.kind in (EdgeKind.FILL, EdgeKind.READ) and edge.bytes not in (0, memory.slot_bytes):
+        return bytes_text(edge.bytes)
+    return ""
+
+
+def _port(key: str) -> str:
+    return "p" + key.partition(".")[2].replace(".", "_")
+
+
+def _warp_group(cluster: Cluster) -> str:
+    heading = f"<b>{escape(cluster.title)}</b>" + (f"  {escape(cluster.detail)}" if cluster.detail else "")
+    return (
+        f'<table border="1" cellborder="0" cellspacing="0" cellpadding="3" color="{LINES}" bgcolor="white">'
+        f'<tr><td bgcolor="{HEADING}" align="left">{heading}</td></tr>{_rows(cluster)}</table>'
+    )
+
+
+def _rows(cluster: Cluster) -> str:
+    return "".join(_row(member) if isinstance(member, Node) else _loop(member) for member in cluster.members)
+
+
+def _row(node: Node) -> str:
+    number = f"{node.line}  " if node.line else ""
+    condition = "if: " if node.conditional else ""
+    # further lines stand below the first: a digit is as wide as two spaces
+    indent = " " * (2 * len(number) - 2) if number else ""
+    text = f'<br align="left"/>{indent}'.join(map(escape, node.lines))
+    return f'<tr><td port="{_port(node.key)}" align="left" balign="left">{number}{condition}{text}</td></tr>'
+
+
+def _loop(cluster: Cluster) -> str:
+    heading = f'<tr><td align="left"><i>{escape(cluster.title)}</i></td></tr>'
+    return (
+        f'<tr><td cellpadding="4"><table border="1" style="rounded" cellborder="0" cellspacing="0" '
+        f'cellpadding="3" color="{LINES}">{heading}{_rows(cluster)}</table></td></tr>'
+    )
+
+
+def _table(table: Table) -> str:
+    graph = _graph(table.title)
+    heading = "".join(f'<td bgcolor="{HEADING}" align="left"><b>{escape(each)}</b></td>' for each in table.columns)
+    rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows)
+    if not table.rows:
+        rows = f'<tr><td colspan="{len(table.columns)}">none</td></tr>'
+    label = (
+        f'<<table border="0" cellborder="1" cellspacing="0" cellpadding="5" color="{LINES}">'
+        f"<tr>{heading}</tr>{rows}</table>>"
+    )
+    graph.node("table", label, shape="plain")
+    return graph.source
+
+
+def _cell(lines: Sequence[str]) -> str:
+    shown = list(lines[:_MOST_OF_A_CELL])
+    if len(lines) > len(shown):
+        shown.append(f"and {len(lines) - len(shown)} more")
+    text = '<br align="left"/>'.join(map(escape, shown))
+    return f'<td align="left" balign="left">{text or " "}</td>'

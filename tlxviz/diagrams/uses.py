@@ -1,0 +1,134 @@
+"""What each operation of a program does to barriers and buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tlxviz.diagrams.model import EdgeKind
+from tlxviz.ir.accesses import accesses, agent_of
+from tlxviz.ir.operands import affine
+from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.program import Agent, BarrierArray, Buffer, Program, SiteKind
+from tlxviz.ir.sites import constant_int, kernel_line
+from tlxviz.ir.types import bytes_of
+
+
+@dataclass(frozen=True, slots=True)
+class NamedBarrier:
+    """One of the 16 barriers of a CTA that have a number and no memory."""
+
+    number: int | None
+    """None where the kernel computes it."""
+    threads: int | None
+    """That take part; likewise."""
+
+    @property
+    def name(self) -> str:
+        return "named barrier" if self.number is None else f"named barrier {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An operation and one barrier or buffer that it works on."""
+
+    operation: Operation
+    agent: Agent
+    line: int
+    """In the kernel's own source; 0 where none is known."""
+    kind: EdgeKind
+    of: BarrierArray | Buffer | NamedBarrier
+    count: int = 0
+    """Arrivals, where it arrives."""
+    bytes: int = 0
+    """That it moves or expects; 0 where the IR does not fix it."""
+
+
+def uses(program: Program) -> tuple[Use, ...]:
+    """All of them: those of barriers by site, then those of buffers, each in the order of the TTGIR."""
+    return (*_of_barriers(program), *_of_buffers(program))
+
+
+def named_barriers(used: Iterable[Use]) -> tuple[NamedBarrier, ...]:
+    """Each once, by number."""
+    found = dict.fromkeys(use.of for use in used if isinstance(use.of, NamedBarrier))
+    return tuple(sorted(found, key=lambda each: (-1 if each.number is None else each.number, each.threads or 0)))
+
+
+def line_of(program: Program, operation: Operation) -> int:
+    """Its line in the kernel's own source; 0 where none is known."""
+    return kernel_line(operation.location, program.kernel.location).line
+
+
+def _of_barriers(program: Program) -> list[Use]:
+    found: list[Use] = []
+    for site in program.sites:
+        operation, line = site.operation, line_of(program, site.operation)
+        if site.kind in (SiteKind.NAMED_WAIT, SiteKind.NAMED_ARRIVE):
+            kind = EdgeKind.WAIT if site.kind is SiteKind.NAMED_WAIT else EdgeKind.ARRIVE
+            found.append(Use(operation, site.agent, line, kind, _named(operation), int(kind is EdgeKind.ARRIVE)))
+            continue
+        for value in (*operation.groups.get("barrier", ()), *operation.groups.get("barriers", ())):
+            barrier = program.roots.get(value)
+            if isinstance(barrier, BarrierArray):
+                found.append(
+                    _of_barrier(Use(operation, site.agent, line, EdgeKind.ARRIVE, barrier), site.kind, site.bytes)
+                )
+    return found
+
+
+def _of_barrier(use: Use, kind: SiteKind, moved: int) -> Use:
+    made = use.operation, use.agent, use.line
+    match kind:
+        case SiteKind.WAIT:
+            return Use(*made, EdgeKind.WAIT, use.of)
+        case SiteKind.TMA_LOAD | SiteKind.TMA_STORE | SiteKind.ASYNC_COPY | SiteKind.CLC:
+            return Use(*made, EdgeKind.COMPLETE, use.of, bytes=moved)
+        case SiteKind.EXPECT:
+            return Use(*made, EdgeKind.ARRIVE, use.of, count=1, bytes=moved)
+        case _:
+            # what copies of a thread complete arrives once for each thread, of which the IR says nothing
+            alone = 0 if use.operation.name == "ttng.async_copy_mbarrier_arrive" else 1
+            return Use(*made, EdgeKind.ARRIVE, use.of, count=int(use.operation.attributes.get("count", alone)))
+
+
+def _named(operation: Operation) -> NamedBarrier:
+    return NamedBarrier(_constant(operation.operand("barrier")), _constant(operation.operand("threads")))
+
+
+def _constant(value: Value | None) -> int | None:
+    if value is None:
+        return None
+    index = affine(value)
+    return index.offset if index.base is None else constant_int(value)
+
+
+def parity(operation: Operation) -> str:
+    """The parity that a wait waits for: `0` or `1`; `phase` where the kernel computes it."""
+    value = _constant(operation.operand("phase"))
+    return "phase" if value is None else str(value & 1)
+
+
+def _of_buffers(program: Program) -> list[Use]:
+    found: list[Use] = []
+    for access in accesses(program):
+        agent = agent_of(program, access.operation)
+        if agent is None or access.operation.name in _NOTHING_MOVED:
+            continue
+        moved = _moved(access.operation, access.part)
+        line = line_of(program, access.operation)
+        # a tensor core reads its accumulator as well; what others see of that is that it is filled
+        reads = not access.writes or access.part in _READ_TOO or access.operation.name in _QUERIES
+        kind = EdgeKind.READ if reads else EdgeKind.FILL
+        found.append(Use(access.operation, agent, line, kind, access.buffer, bytes=moved))
+    return found
+
+
+_READ_TOO = frozenset({"a_scale", "b_scale"})
+_QUERIES = frozenset({"ttng.clc_query_cancel"})
+_NOTHING_MOVED = frozenset({"ttng.warp_group_dot_wait", "ttng.inval_barrier"})
+
+
+def _moved(operation: Operation, part: str) -> int:
+    values = operation.groups.get(part, ()) if part != "init" else operation.results
+    return bytes_of(values[0].type) if values else 0
