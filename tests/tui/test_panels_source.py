@@ -97,3 +97,21 @@ def test_the_operation_of_an_event_is_marked_in_the_ttgir(size: tuple[int, int])
         assert not ttgir.display
 
     walk(made, steps, size)
+
+
+def test_long_lines_are_read_by_moving_them_aside() -> None:
+    async def steps(user: Walk) -> None:
+        await user.open("source")
+        await user.press("t")
+        lines = user.app.query_one("#source-ttgir", Listing)
+        lines.focus()
+        whole = lines.render_line(0).text
+        await user.press("right", "right")
+        assert lines.render_line(0).text[: len(whole) - 16] == whole[16:]
+        await user.press(*["right"] * 60)  # as far as the longest line on screen reaches, and no further
+        ends = [lines.render_line(y).text.rstrip() for y in range(lines.size.height)]
+        assert max(map(len, ends)) == lines.size.width
+        await user.press(*["left"] * 70)
+        assert lines.render_line(0).text == whole
+
+    walk(_of_ttgir(), steps, (80, 24))

@@ -155,6 +155,10 @@ class Choices(Options):
         return self._payloads[index] if index < len(self._payloads) else None
 
 
+_ASIDE = 8
+"""Columns that a key moves long lines to the side."""
+
+
 class Listing(ScrollView, can_focus=True, inherit_bindings=False):
     """Many lines, each made when it comes on screen; one of them is under the cursor."""
 
@@ -166,6 +170,8 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
             "list_page_up": "page(-1)",
             "list_first": "first",
             "list_last": "last",
+            "list_left": f"aside(-{_ASIDE})",
+            "list_right": f"aside({_ASIDE})",
             "choose": "choose",
         }
     )
@@ -191,6 +197,8 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
         self._count = 0
         self._line: Callable[[int], Text] = lambda _: Text()
         self.cursor = 0
+        self._aside = 0
+        """Columns of the lines that are off the screen to the left."""
 
     @property
     def count(self) -> int:
@@ -223,7 +231,7 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
         if not 0 <= number < self._count:
             return Strip.blank(width, self.rich_style)
         segments = list(self._line(number).render(_CONSOLE, end=""))
-        strip = Strip(segments).adjust_cell_length(width).apply_style(self.rich_style)
+        strip = Strip(segments).crop(self._aside).adjust_cell_length(width).apply_style(self.rich_style)
         if number == self.cursor and self.has_focus:
             strip = Strip([Segment(text, (style or Style()) + Style(reverse=True)) for text, style, _ in strip], width)
         return strip
@@ -242,6 +250,14 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_last(self) -> None:
         self.put(self._count - 1)
+
+    def action_aside(self, columns: int) -> None:
+        """Moves the lines to the side, no further than the longest on screen reaches."""
+        first = self.scroll_offset.y
+        on_screen = range(first, min(first + self.size.height, self._count))
+        longest = max((self._line(number).cell_len for number in on_screen), default=0)
+        self._aside = max(0, min(self._aside + columns, longest - self.size.width))
+        self.refresh()
 
     def action_choose(self) -> None:
         if self._count:
