@@ -135,3 +135,27 @@ def test_who_reads_and_writes_buffers(hopper: Program) -> None:
     # c is stored to shared memory when it is allocated, and read by the store
     staged = [(each.part, each.writes) for each in accesses(hopper) if each.buffer.name not in ("a_tiles", "b_tiles")]
     assert staged == [("init", True), ("src", False)] * 2
+
+
+def test_scales_and_answers_are_read() -> None:
+    a, b, d = (
+        f"!ttg.memdesc<{shape}, mutable>"
+        for shape in (
+            "128x128xf8E4M3FN, #shared, #smem",
+            "128x64xf8E4M3FN, #shared, #smem",
+            "128x64xf32, #tmem, #ttng.tensor_memory",
+        )
+    )
+    scale = "!ttg.memdesc<128x4xi8, #shared, #smem, mutable>"
+    answer = "!ttg.memdesc<1xui128, #shared1, #smem, mutable>"
+    body = f"""%yes = arith.constant true
+    %a = ttg.local_alloc : () -> {a}
+    %b = ttg.local_alloc : () -> {b}
+    %d = ttng.tmem_alloc : () -> {d}
+    %as = ttg.local_alloc : () -> {scale}
+    %bs = ttg.local_alloc : () -> {scale}
+    %answer = ttg.local_alloc : () -> {answer}
+    ttng.tc_gen5_mma_scaled %a, %b, %d, %as, %bs, %yes, %yes lhs = e4m3 rhs = e4m3 : {a}, {b}, {d}, {scale}, {scale}
+    %u, %v, %w = ttng.clc_query_cancel %answer : ({answer}) -> (i32, i32, i32)"""
+    found = [each.writes for each in accesses(load_program(module_text(body)))]
+    assert found == [False, False, True, False, False, False]  # A, B, the accumulator, two scales, the answer

@@ -118,14 +118,11 @@ def _of_buffers(program: Program) -> list[Use]:
         moved = _moved(access.operation, access.part)
         line = line_of(program, access.operation)
         # a tensor core reads its accumulator as well; what others see of that is that it is filled
-        reads = not access.writes or access.part in _READ_TOO or access.operation.name in _QUERIES
-        kind = EdgeKind.READ if reads else EdgeKind.FILL
+        kind = EdgeKind.FILL if access.writes else EdgeKind.READ
         found.append(Use(access.operation, agent, line, kind, access.buffer, bytes=moved))
     return found
 
 
-_READ_TOO = frozenset({"a_scale", "b_scale"})
-_QUERIES = frozenset({"ttng.clc_query_cancel"})
 _NOTHING_MOVED = frozenset({"ttng.warp_group_dot_wait", "ttng.inval_barrier"})
 
 

@@ -9,7 +9,9 @@ from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import Agent, Buffer, Program
 from tlxviz.ir.roots import has_root
 
-_READ = frozenset({"a", "b", "src"})
+_READ = frozenset({"a", "b", "a_scale", "b_scale", "src"})
+_QUERIES = frozenset({"ttng.clc_query_cancel"})
+"""Operations that read all that they are given."""
 _ORDER = frozenset({"inputs", "deps", "descs"})
 """Groups that say what an operation waits for, and that it does nothing with."""
 _VIEWS = (
@@ -58,7 +60,7 @@ def _access(program: Program, operation: Operation, part: str, value: Value) -> 
     root = program.roots.get(value) if has_root(value) else None
     if not isinstance(root, Buffer):
         return None
-    return Access(root, operation, part, slot_index(value), part not in _READ)
+    return Access(root, operation, part, slot_index(value), part not in _READ and operation.name not in _QUERIES)
 
 
 def agent_of(program: Program, operation: Operation) -> Agent | None:
