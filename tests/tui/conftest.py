@@ -49,3 +49,11 @@ def rare_collections() -> Iterator[None]:
     gc.set_threshold(50_000, 20, 100)
     yield
     gc.set_threshold(*before)
+
+
+@pytest.fixture
+def folders_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the user's own."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from analysis.synthetic_traces import PERIOD, hung, launch, pipeline
+from analysis.synthetic_traces import PERIOD, launch, pipeline
+from app_pilot import pressed, selected, typed, walk
 from rich.text import Text
 from textual.pilot import Pilot
 
-from tlxviz.trace import Events, LaunchTrace, SiteRow, Trace, Track, TrackKind
+from tlxviz.trace import SiteRow, Trace, Track, TrackKind
 from tlxviz.tui.app import TimelineApp
 from tlxviz.tui.ask import Ask
 from tlxviz.tui.export import screen_text
@@ -24,51 +22,6 @@ from tlxviz.tui.state import State
 from tlxviz.tui.store import Store
 from tlxviz.tui.timeline import Timeline
 from tlxviz.tui.window import Window
-
-Walk = Callable[[TimelineApp, Pilot[None]], Awaitable[None]]
-
-
-def walk(app: TimelineApp, *keys: str, size: tuple[int, int] = (80, 24), then: Walk | None = None) -> State:
-    """Opens the app, presses keys, and gives back the state."""
-
-    async def main() -> None:
-        async with app.run_test(size=size) as pilot:
-            await pilot.pause()
-            for key in keys:
-                await pilot.press(key)
-            await pilot.pause()
-            if then is not None:
-                await then(app, pilot)
-
-    asyncio.run(main())
-    return app.state
-
-
-def pressed(*keys: str, made: Trace | None = None, size: tuple[int, int] = (80, 24)) -> State:
-    return walk(TimelineApp(made or Trace([pipeline()]), "it.tlxtrace"), *keys, size=size)
-
-
-def selected(state: State) -> tuple[str, int, int] | None:
-    """Track, begin and line of the selected event."""
-    if state.event is None:
-        return None
-    events = state.launch.events
-    track = state.launch.tracks[int(events["track"][state.event])]
-    return track.name, int(events["begin"][state.event]), state.launch.sites[int(events["site"][state.event])].line
-
-
-def typed(text: str) -> list[str]:
-    return [*text, "enter"]
-
-
-def two_ctas() -> LaunchTrace:
-    made = pipeline()
-    count = len(made.tracks)
-    tracks = [*made.tracks, *(replace(each, cta=1) for each in made.tracks)]
-    again = {name: made.events[name] for name in made.events.columns}
-    again["track"] = again["track"] + count
-    return replace(made, tracks=tracks, events=Events.concat([made.events, Events(again)]).in_order())
-
 
 # ---- time
 
@@ -432,87 +385,6 @@ def test_a_session_without_colour_leaves_the_theme_as_it_was(tmp_path: Path, mon
     assert state.theme == "light"
 
 
-# ---- kept from session to session
-
-
-def test_what_was_unfolded_stays_so_in_the_next_session(tmp_path: Path) -> None:
-    trace, store = Trace([two_ctas(), two_ctas()]), Store(tmp_path / "it.json")
-    state = State.of(trace)
-    for key in ("cta 1", "cta 1/barriers", "cta 1"):  # unfolded, and then folded again with what is in it
-        assert state.put_on(key)
-        state.fold()
-    assert state.put_on("cta 0/barriers")
-    state.fold()
-    store.write(state)
-
-    after = Store(store.path).read(trace)
-    labels = [lane.label for lane in after.visible()]
-    assert labels == [lane.label for lane in state.visible()]
-    assert after.put_on("cta 1")
-    after.fold()
-    assert "cta 1/barriers/full[0]" in [lane.key for lane in after.visible()]
-    assert "cta 1/buffers" in after.folded
-    after.open_launch(1)  # of the same kernel
-    assert "cta 0/barriers/full[0]" in [lane.key for lane in after.visible()]
-
-
-def test_lanes_stand_as_they_did_for_each_kernel(tmp_path: Path) -> None:
-    trace, store = Trace([pipeline(), replace(pipeline(), kernel="other")]), Store(tmp_path / "it.json")
-    state = State.of(trace)
-    state.put_on("cta 0/barriers")
-    state.fold()
-    state.open_launch(1)
-    assert "cta 0/barriers" in state.folded
-    state.put_on("cta 0/mma")
-    state.pinned.append("cta 0/mma")
-    store.write(state)
-
-    after = Store(store.path).read(trace)
-    assert (after.seen.number, after.pinned, "cta 0/barriers" in after.folded) == (1, ["cta 0/mma"], True)
-    after.open_launch(0)
-    assert (after.pinned, "cta 0/barriers" in after.folded) == ([], False)
-    assert Store(store.path).read(trace, 0).pinned == []
-
-
-def test_the_next_session_goes_on_where_the_last_ended(tmp_path: Path) -> None:
-    trace, path = Trace([pipeline(), pipeline(3)]), tmp_path / "states" / "it.json"
-    keys = ("z", "m", "p", "u", "t", "w", "w")
-    before = walk(TimelineApp(trace, store=Store(path)), *keys)
-    after = Store(path).read(trace)
-    for name in ("window", "cursor", "event", "pinned", "folded", "marks", "units", "theme", "cta", "lane"):
-        assert getattr(after, name) == getattr(before, name), name
-    other = Store(path).read(trace, 1)
-    assert (other.seen.number, other.window, other.units) == (1, Window(0, 330), "ns")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda text: text[:40],
-        lambda text: "",
-        lambda text: "[]",
-        lambda text: text.replace('"version": 2', '"version": 3'),
-        lambda text: text.replace('"cursor": 40', '"cursor": 10000000'),
-        lambda text: text.replace('"cursor": 40', '"cursor": "40"'),
-        lambda text: text.replace('"units": "cycles"', '"units": "miles"'),
-        lambda text: text.replace('"event"', '"evant"'),
-    ],
-)
-def test_a_state_that_is_damaged_or_of_another_trace_is_ignored(change: Callable[[str], str], tmp_path: Path) -> None:
-    trace, path = Trace([pipeline()]), tmp_path / "it.json"
-    walk(TimelineApp(trace, store=Store(path)), "z", "w")
-    text = path.read_text()
-    assert change(text) != text
-    path.write_text(change(text))
-    state = Store(path).read(trace)
-    assert (state.cursor, state.event, state.window) == (0, None, Window(0, 1230))
-
-
-def test_a_state_that_cannot_be_written_disturbs_nobody(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    assert walk(TimelineApp(Trace([pipeline()]), store=Store(tmp_path / "file" / "it.json")), "z").event is not None
-
-
 # ---- the screen as a file
 
 
@@ -534,88 +406,6 @@ def test_a_folder_that_takes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(folder)
     folder.rmdir()
     assert "cannot write" in pressed("y").said
-
-
-# ---- sizes and odd traces
-
-EVENT = (0, 0, 5, 9, -1, -1, 0, 0, 0, -1)
-ONE = launch(
-    [Track(TrackKind.WARP_GROUP, "only", 0, 0, 0, begin=0, end=10)], [SiteRow("wait", 0, "k.py", 1, "b", "")], [EVENT]
-)
-NO_EVENT = launch([Track(TrackKind.WARP_GROUP, "only", 0, 0, 0, begin=0, end=10)])
-TRACES = {"nothing": launch(), "no event": NO_EVENT, "one event": ONE, "a hang": hung(), "pipeline": pipeline()}
-
-
-SIZES = [(20, 6), (20, 24), (80, 24), (120, 40), (220, 60), (1, 1)]
-
-
-@pytest.mark.parametrize("made", TRACES.values(), ids=TRACES.keys())
-def test_every_action_at_every_size(made: LaunchTrace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
-        for size in SIZES:
-            await pilot.resize_terminal(*size)
-            for each in ACTIONS:
-                if each.name != "quit" and each.scope is Scope.TIMELINE and Mode.VIEW in each.modes:
-                    await app.action_do(each.name)
-                    if len(app.screen_stack) > 1 or app.query_one(Ask).has_class("open"):
-                        await pilot.press("escape")
-            await pilot.pause()
-        assert app.state.window.cycles > 0
-
-    walk(TimelineApp(Trace([made])), then=then)
-
-
-def test_the_lines_above_and_below_at_20_columns() -> None:
-    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
-        lines = screen_text(app).splitlines()
-        assert lines[0] == "pipeline  CTA 0"
-        assert lines[-1] == "the longest wait of…"
-        await pilot.press("r")
-        assert screen_text(app).splitlines()[-1] == "MMA wait 50 cycles"
-        assert not app.query_one("#drawer").display
-        await pilot.press("enter")
-        await pilot.pause()
-        assert app.query_one("#drawer").display  # in the place of the timeline
-        assert not app.query_one(Timeline).display
-        await pilot.press("escape")
-        await pilot.pause()
-        assert app.query_one(Timeline).display
-
-    app = TimelineApp(Trace([pipeline()]))
-    walk(app, "z", size=(20, 24), then=then)
-
-
-@pytest.mark.parametrize(("width", "beside"), [(159, False), (160, True)])
-def test_panels_stand_beside_a_wide_timeline(width: int, beside: bool) -> None:
-    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
-        drawer, timeline = app.query_one("#drawer").region, app.query_one(Timeline).region
-        assert (drawer.x > timeline.x) == beside
-        assert (drawer.y > timeline.y) != beside
-
-    walk(TimelineApp(Trace([pipeline()])), size=(width, 40), then=then)
-
-
-def test_a_storm_of_sizes() -> None:
-    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
-        for number in range(40):
-            await pilot.resize_terminal(1 + number * 37 % 230, 1 + number * 13 % 65)
-            await pilot.press("w" if number % 3 else "s", ".")
-        await pilot.resize_terminal(80, 24)
-        await pilot.pause()
-        assert screen_text(app).startswith("pipeline  ")
-        assert app.state.event is not None
-
-    walk(TimelineApp(Trace([pipeline()])), "down", then=then)
-
-
-def test_the_line_below_says_what_is_selected() -> None:
-    async def then(app: TimelineApp, pilot: Pilot[None]) -> None:
-        last = screen_text(app).splitlines()[-1]
-        assert last == "at 40 cycles  MMA wait 50 cycles  range 50 cycles  [ cause  ? help  q quit"
-
-    walk(TimelineApp(Trace([pipeline()])), "z", "r", then=then)
 
 
 def test_a_period_of_the_synthetic_trace() -> None:

@@ -14,6 +14,7 @@ from tlxviz.trace.vocabulary import meaning
 from tlxviz.tui.moving import NO_EVENT
 from tlxviz.tui.panels.facts import Facts, Failure, facts_of, worked_out
 from tlxviz.tui.state import State
+from tlxviz.tui.steps import go_around
 from tlxviz.tui.words import event_name
 
 FLOW = "flow"
@@ -118,6 +119,5 @@ def among(state: State, direction: int) -> str:
     together = state.together
     if state.event is None or state.event not in together or len(together) < 2:
         return ""
-    place = (together.index(state.event) + direction) % len(together)
-    state.go_to(together[place])
+    place = go_around(state, together, direction)
     return f"{place + 1} of {len(together)}: {event_name(state.launch, together[place])}"

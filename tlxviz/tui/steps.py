@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tlxviz.tui.lane import Lane
@@ -50,3 +52,14 @@ def _here(state: State, lane: Lane) -> int:
         if len(own):
             return int(own[0])
     return int(np.searchsorted(slices.begin, state.cursor, side="right")) - 1
+
+
+def go_around(state: State, rows: Sequence[int], direction: int) -> int:
+    """To the next (1) of several events or the one before (-1), the first after the last. Gives its place in `rows`.
+
+    Args:
+        rows: Events, of which one is selected.
+    """
+    place = (rows.index(state.event or 0) + direction) % len(rows)
+    state.go_to(rows[place])
+    return place

@@ -14,7 +14,7 @@ from tlxviz.tui import flowing
 from tlxviz.tui.lanes import waits
 from tlxviz.tui.moving import NO_EVENT
 from tlxviz.tui.state import State
-from tlxviz.tui.steps import step, under_cursor
+from tlxviz.tui.steps import go_around, step, under_cursor
 
 Rows = NDArray[np.int64]
 
@@ -65,11 +65,10 @@ def among_released(state: State, direction: int) -> str:
     if said := flowing.among(state, direction):
         return said
     releaser = int(state.launch.events["released_by"][state.event])
-    together = released_by(state, releaser) if releaser >= 0 else np.empty(0, np.int64)
+    together = [int(row) for row in released_by(state, releaser)] if releaser >= 0 else []
     if len(together) < 2:
         return "nothing else was released with it"
-    place = (int(np.flatnonzero(together == state.event)[0]) + direction) % len(together)
-    state.go_to(int(together[place]))
+    place = go_around(state, together, direction)
     return f"{place + 1} of {len(together)} that were released together"
 
 
