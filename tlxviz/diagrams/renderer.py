@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from tlxviz._errors import TlxvizError
@@ -23,15 +22,9 @@ class CannotDraw(TlxvizError):
     """There is nothing that draws, or it failed. The message ends without a next step where one is missing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Renderer:
-    """A program that is called as `dot` is."""
-
-    path: str
-
-
-def find_renderer(format_: str) -> Renderer:
-    """`dot` if it is installed, else graphviz-pure, on PATH or beside this Python.
+def find_renderer(format_: str) -> str:
+    """The path of a program that is called as `dot` is: `dot` if it is installed, else graphviz-pure, on PATH or beside
+    this Python.
 
     Raises CannotDraw if there is none for `format_`, one of FORMATS.
     """
@@ -42,20 +35,20 @@ def find_renderer(format_: str) -> Renderer:
     if found is None:
         other = " or pip install graphviz-pure" if format_ in _PURE_FORMATS else ", which alone writes PDF"
         raise CannotDraw(f"Graphviz is not installed: apt-get install graphviz{other}")
-    return Renderer(found)
+    return found
 
 
-def render(dot: str, format_: str, renderer: Renderer) -> bytes:
+def render(dot: str, format_: str, renderer: str) -> bytes:
     """The picture. Raises CannotDraw if the renderer fails."""
-    name = Path(renderer.path).name
+    name = Path(renderer).name
     resolution = [f"-Gdpi={_DOTS_PER_INCH}"] if format_ == "png" else []
-    command = [renderer.path, f"-T{format_}", *resolution]
+    command = [renderer, f"-T{format_}", *resolution]
     try:
         done = subprocess.run(command, input=dot.encode(), capture_output=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise CannotDraw(f"{name} took more than {_SECONDS} s") from None
     except OSError as error:
-        raise CannotDraw(f"{renderer.path} cannot be started: {error.strerror}") from error
+        raise CannotDraw(f"{renderer} cannot be started: {error.strerror}") from error
     if done.returncode or not done.stdout:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise CannotDraw(f"{name} failed: {said[-1] if said else f'exit status {done.returncode}'}")

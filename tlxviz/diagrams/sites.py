@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tlxviz.diagrams.model import Cluster, Node, NodeKind
-from tlxviz.diagrams.uses import NamedBarrier, Use, line_of
+from tlxviz.diagrams.uses import Use, line_of
 from tlxviz.diagrams.wording import name_of, number_of
 from tlxviz.ir.operation import Operation
-from tlxviz.ir.program import Agent, Descriptor, Program, SiteKind
+from tlxviz.ir.program import Agent, Buffer, Descriptor, Program, SiteKind
 
 _LOOPS = frozenset({"scf.for", "scf.while"})
 _CONDITIONS = frozenset({"scf.if"})
@@ -189,10 +189,6 @@ class _Words:
     def _names(self, operation: Operation) -> str:
         """What it works on: its buffers, or else its barriers."""
         used = self._used.get(operation, ())
-        names = {name_of(self._program, use.of): _is_barrier(use) for use in used}
-        buffers = [name for name, barrier in names.items() if not barrier]
+        names = {name_of(self._program, use.of): isinstance(use.of, Buffer) for use in used}
+        buffers = [name for name, buffer in names.items() if buffer]
         return ", ".join(buffers or names)
-
-
-def _is_barrier(use: Use) -> bool:
-    return isinstance(use.of, NamedBarrier) or use.kind.value in ("arrive", "complete", "wait")
