@@ -15,6 +15,7 @@ from tlxviz.commands.base import Command, Parser
 from tlxviz.commands.calibrate import CalibrateCommand
 from tlxviz.commands.diff import DiffCommand
 from tlxviz.commands.doctor import DoctorCommand
+from tlxviz.commands.export import ExportCommand
 from tlxviz.commands.graph import GraphCommand
 from tlxviz.commands.output import SUFFIX
 from tlxviz.commands.report import ReportCommand
@@ -29,6 +30,7 @@ _COMMANDS: tuple[Command, ...] = (
     ViewCommand(),
     DiffCommand(),
     GraphCommand(),
+    ExportCommand(),
     DoctorCommand(),
     CalibrateCommand(),
 )

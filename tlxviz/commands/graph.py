@@ -83,6 +83,7 @@ class GraphCommand:
             stem if is_script else str(path.with_name(stem)),
             force=arguments.force,
             suffixes=_SUFFIXES,
+            holds="picture",
         )
         if path.suffix == _TTGIR:
             program = _program_of_text(path)

@@ -35,16 +35,20 @@ class Output:
     force: bool
     suffixes: tuple[str, ...] = (SUFFIX,)
     """One of which its name ends in."""
+    holds: str = "trace"
+    """What the file is."""
 
     @staticmethod
-    def choose(given: str | None, stem: str, *, force: bool, suffixes: tuple[str, ...] = (SUFFIX,)) -> Output:
+    def choose(
+        given: str | None, stem: str, *, force: bool, suffixes: tuple[str, ...] = (SUFFIX,), holds: str = "trace"
+    ) -> Output:
         """The output for `-o` or, without one, `stem` with the first suffix, checked to be writable."""
         name = given if given is not None else stem + suffixes[0]
         try:
             folder = Path.cwd()
         except OSError as error:  # also where it is not needed here, because torch cannot be imported without one
             raise UsageError("the current folder is gone. Go to another one and run tlxviz again.") from error
-        output = Output(folder / name, name, numbered=given is None, force=force, suffixes=suffixes)
+        output = Output(folder / name, name, numbered=given is None, force=force, suffixes=suffixes, holds=holds)
         output.check()
         return output
 
@@ -52,8 +56,8 @@ class Output:
         """Raise UsageError unless it can be written: a simulation of minutes must not end in this message."""
         if self.path.suffix not in self.suffixes:
             *most, last = self.suffixes
-            what = f"a picture ends in {', '.join(most)} or {last}" if most else f"a trace ends in {last}"
-            raise UsageError(f"cannot write {self.name}: the name of {what}.")
+            ending = f"{', '.join(most)} or {last}" if most else last
+            raise UsageError(f"cannot write {self.name}: the name of a {self.holds} ends in {ending}.")
         try:
             self._check_target()
         except OSError as error:
