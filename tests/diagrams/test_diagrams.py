@@ -10,7 +10,7 @@ from diagrams.edges_by_hand import ATTENTION, HOPPER_GEMM, PLAIN_GEMM, E, edges
 from tlxviz.commands import main
 from tlxviz.diagrams.barriers import barriers
 from tlxviz.diagrams.dot import dot_text
-from tlxviz.diagrams.kinds import KINDS
+from tlxviz.diagrams.kinds import KINDS, Subject
 from tlxviz.diagrams.levels import levels
 from tlxviz.diagrams.looks import EDGES
 from tlxviz.diagrams.model import EdgeKind, NodeKind, nodes_of
@@ -147,7 +147,7 @@ def test_kernel_without_barriers_has_an_empty_table() -> None:
 def test_dot_is_the_golden_one(name: str, kind: str) -> None:
     """Written by `tlxviz graph -f --kind KIND -o NAME.KIND.dot NAME.ttgir`."""
     golden = DATA / f"{name}.{kind}.dot"
-    assert dot_text(KINDS[kind](program(name))) == golden.read_text(encoding="utf-8")
+    assert KINDS[kind].dot(Subject(program(name))) == golden.read_text(encoding="utf-8")
 
 
 def test_kernel_that_synchronises_nothing_says_so() -> None:
@@ -193,7 +193,7 @@ def test_kernels_are_compiled_to_the_same_edges(
 @pytest.mark.parametrize("kind", KINDS)
 def test_pictures_hold_every_name(kind: str) -> None:
     made = program("attention_pingpong")
-    text = dot_text(KINDS[kind](made))
+    text = KINDS[kind].dot(Subject(made))
     picture = ElementTree.fromstring(render(text, "svg", find_renderer("svg")))
     words = " ".join(picture.itertext())
     assert all(barrier.name in words for barrier in made.barriers)

@@ -22,7 +22,7 @@ from tlxviz.embedded.kernel_filter import KernelFilter
 from tlxviz.embedded.record import DEFAULT_DEVICE, hosting
 
 if TYPE_CHECKING:
-    from tlxviz.ir.program import Program
+    from tlxviz.diagrams.kinds import Subject
     from tlxviz.trace.model import LaunchTrace
 
 _TTGIR = ".ttgir"
@@ -86,11 +86,11 @@ class GraphCommand:
             holds="picture",
         )
         if path.suffix == _TTGIR:
-            program = _program_of_text(path)
+            subject = _subject_of_text(path)
         else:
             launches = self._launches(arguments, path) if is_script else _launches_of(path)
-            program = _program_of(_chosen(arguments, launches, is_script), path)
-        name = _written(program, arguments.kind, output)
+            subject = _subject_of(_chosen(arguments, launches, is_script), path)
+        name = _written(subject, arguments.kind, output)
         if not arguments.quiet:
             streams.note(f"graph: {name}")
         return int(ExitCode.OK)
@@ -160,8 +160,10 @@ def _chosen(arguments: argparse.Namespace, launches: Sequence[LaunchTrace], is_s
     return fitting[0]
 
 
-def _program_of_text(path: Path) -> Program:
-    from tlxviz.ir import load_program
+def _subject_of_text(path: Path) -> Subject:
+    with importing():
+        from tlxviz.diagrams.kinds import Subject
+        from tlxviz.ir import load_program
 
     try:
         text = path.read_text(encoding="utf-8")
@@ -171,28 +173,32 @@ def _program_of_text(path: Path) -> Program:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not TTGIR: it is not text in UTF-8.") from None
-    return load_program(text, str(path))
+    return Subject(load_program(text, str(path)))
 
 
-def _program_of(launch: LaunchTrace, path: Path) -> Program:
+def _subject_of(launch: LaunchTrace, path: Path) -> Subject:
     """Names are those of the trace. Raises TtgirError where its TTGIR cannot be read."""
-    from tlxviz.ir import load_program, name_from_source
+    with importing():
+        from tlxviz.diagrams.kinds import Subject
+        from tlxviz.ir import load_program, name_from_source
 
     if not launch.ttgir:
         raise UsageError(f"{path} holds no TTGIR of {launch.kernel}, from which it would be drawn.")
     program = load_program(launch.ttgir, f"TTGIR of {launch.kernel}")
     name_from_source(program, launch.source, launch.source_file, launch.source_line)
-    return program
+    return Subject(program, launch)
 
 
-def _written(program: Program, kind: str, output: Output) -> str:
+def _written(subject: Subject, kind: str, output: Output) -> str:
     """The name of the file that was written. Where nothing draws, the DOT is kept, and CannotDraw says so."""
     with importing():
-        from tlxviz.diagrams.dot import dot_text
         from tlxviz.diagrams.kinds import KINDS
         from tlxviz.diagrams.renderer import CannotDraw, find_renderer, render
 
-    text = dot_text(KINDS[kind](program))
+    chosen = KINDS[kind]
+    if chosen.needs_launch and subject.launch is None:
+        raise UsageError(f"{kind} shows what happened in a launch: give a trace or a script, not a .ttgir file.")
+    text = chosen.dot(subject)
     format_ = output.path.suffix.removeprefix(".")
     if format_ == "dot":
         return output.write(text.encode())

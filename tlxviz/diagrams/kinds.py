@@ -1,12 +1,35 @@
-"""The kinds of diagrams. A new one is a module with a function from a program, and a line here."""
+"""The kinds of diagrams. A new one is a module with a function, and a line here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from tlxviz.diagrams.barriers import barriers
-from tlxviz.diagrams.model import Diagram, Table
+from tlxviz.diagrams.dot import dot_text
 from tlxviz.diagrams.pipeline import pipeline
 from tlxviz.ir.program import Program
+from tlxviz.trace.model import LaunchTrace
 
-KINDS: dict[str, Callable[[Program], Diagram | Table]] = {"pipeline": pipeline, "barriers": barriers}
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is drawn."""
+
+    program: Program
+    launch: LaunchTrace | None = None
+    """None for a bare TTGIR file, of which nothing ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    dot: Callable[[Subject], str]
+    """DOT text: the same for the same input. Raises CannotDraw where there is nothing of the kind to be seen."""
+    needs_launch: bool = False
+    """Whether it shows what happened, and not only what the TTGIR says."""
+
+
+KINDS: dict[str, Kind] = {
+    "pipeline": Kind(lambda subject: dot_text(pipeline(subject.program))),
+    "barriers": Kind(lambda subject: dot_text(barriers(subject.program))),
+}
