@@ -341,7 +341,7 @@ def stamped(ptx: str, *points: int, ctas: tuple[int, ...] = (0,)) -> str:
 
 def recording(ptx: str) -> str:
     """The copy that records, behind what finds its ring."""
-    return ptx.split("$L__TLXVIZ_SECOND:")[1].split("add.u32 %tlxviz_end, %tlxviz_end, %tlxviz_low;")[1]
+    return ptx.split("$L__TLXVIZ_SECOND:")[1].split("sub.u32 %tlxviz_end, %tlxviz_end, 128;")[1]
 
 
 def test_only_the_first_of_a_block_says_where_it_was_made() -> None:
@@ -351,17 +351,26 @@ def test_only_the_first_of_a_block_says_where_it_was_made() -> None:
     assert re.findall(r"add\.u32 %tlxviz_low, %tlxviz_low, (\d+)", made) == ["8", "4", "4"]
 
 
-def test_where_all_ctas_record_their_code_comes_first() -> None:
+def test_where_all_ctas_record_there_is_one_copy_and_no_decision() -> None:
     usual = stamped(PTX, 3)
     made = add_timestamps(PTX, Selection(frozenset({3}), (5,), frozenset({0}), everywhere=True))
     plain, recorded = usual.split("$L__TLXVIZ_SECOND:")
-    first, second = made.split("$L__TLXVIZ_SECOND:")
     assert (len(RECORD.findall(plain)), len(RECORD.findall(recorded))) == (0, 1)
-    assert (len(RECORD.findall(first)), len(RECORD.findall(second))) == (1, 0)
     assert "@%tlxviz_on bra $L__TLXVIZ_SECOND;" in plain
-    assert "@!%tlxviz_on bra $L__TLXVIZ_SECOND;" in first
     assert "sub.u32 %tlxviz_y, %tlxviz_cta, 0;" in plain
-    assert "%tlxviz_y, %tlxviz_cta" not in first.partition("_ENTERED:")[2].partition("bra $L__TLXVIZ_SECOND")[0]
+    assert len(RECORD.findall(made)) == 1
+    assert "TLXVIZ_SECOND" not in made
+    assert made.count("bar.sync 0;") == 1
+
+
+@pytest.mark.parametrize("everywhere", [True, False])
+def test_what_is_known_of_the_start_is_written_behind_everything_else(everywhere: bool) -> None:
+    """A launch that may hang goes there and back; the code of others is not behind a branch around it."""
+    made = add_timestamps(PTX, Selection(frozenset({3}), (5,), frozenset({0}), everywhere=everywhere))
+    body, early = made.split("$L__TLXVIZ_EARLY:")
+    assert body.index("bra.uni $L__TLXVIZ_EARLY;") < body.index("$L__TLXVIZ_ENTERED:") < body.index("ret;")
+    assert early.count("st.global") == 3
+    assert early.rstrip().endswith("bra.uni $L__TLXVIZ_ENTERED;\n}")
 
 
 def test_tables_of_branches_lead_into_the_same_copy() -> None:

@@ -26,7 +26,7 @@ from tlxviz.probe.buffer import HEADER, NO_SM
 from tlxviz.probe.build import ProbingStages, unmarked
 from tlxviz.probe.launches import TooLong
 from tlxviz.probe.options import ProbeOptions
-from tlxviz.probe.plan import Share
+from tlxviz.probe.plan import HEADS, Share
 from tlxviz.probe.recorder import ProbingRecorder
 from tlxviz.probe.session import GpuHang
 from tlxviz.reporters.text import TextReporter
@@ -143,14 +143,16 @@ class Memory:
     def __init__(self, ctas: int, kept: int, rings: int, records: int) -> None:
         self.ctas, self.kept, self.rings, self.records, self.listed = ctas, kept, rings, records, True
         self.sms: list[int] = []
+        self.late: list[bool] = []
         self.gpu.memories.append(self)
 
     @staticmethod
     def size(ctas: int, kept: int, rings: int, records: int) -> int:
         return 4 * kept * rings * records + 64 * ctas
 
-    def address(self, *, sm: int = NO_SM, listed: bool) -> int:
+    def address(self, *, sm: int = NO_SM, listed: bool, late: bool) -> int:
         self.listed = listed
+        self.late.append(late)
         self.sms.append(sm)
         return 0
 
@@ -210,6 +212,11 @@ def slow(*costs: float, everywhere: bool = False) -> dict[tuple[Share, bool], fl
     return {(Share(first, len(costs)), everywhere): cost for first, cost in enumerate(costs)}
 
 
+def alone(*costs: float) -> dict[tuple[Share, bool], float]:
+    """What each of so many places costs in a launch of its own, where all CTAs record."""
+    return {(Share(place, len(costs), alone=True), True): cost for place, cost in enumerate(costs)}
+
+
 def ctas_of(recorder: ProbingRecorder) -> set[int]:
     return {track.cta for track in recorder.trace.launches[-1].tracks}
 
@@ -263,7 +270,8 @@ def test_every_cta_is_as_long_as_without_probes(play: Play) -> None:
     assert launch.provenance["probe"]["recorded_cta_slow_down_percent"] == 25.0
     assert launch.provenance["probe"]["correction_percent"] == -20.0
     begins = [track.begin for track in launch.tracks if track.cta == 3]
-    assert min(begins) == 8  # the first point, 10 measured cycles after the start of the CTA
+    assert min(begins) == 0  # its first warp group begins with the CTA
+    assert min(begin for begin in begins if begin) == 8  # the first point of others, 10 measured cycles later
     assert launch.cycles == 28_000  # two waves of 8,000 cycles, the second 20,000 behind the first
 
 
@@ -287,6 +295,10 @@ def test_without_room_for_a_copy_there_is_one_launch(play: Play) -> None:
     assert torch.equal(dict(gpu.parameters)["y_ptr"], torch.ones(256))
 
 
+HEADS_COST = {(HEADS[0], False): 0.02}
+HEADS_TOO_MUCH = {(HEADS[0], False): 0.05}
+
+
 @pytest.mark.parametrize(
     ("costs", "shares"),
     [
@@ -299,10 +311,20 @@ def test_without_room_for_a_copy_there_is_one_launch(play: Play) -> None:
             slow(0.1) | slow(0.2, 0.02, 0.02) | slow(0.2, 0.0, 0.0, 0.0) | slow(0.2, 0, 0, 0, 0, 0),
             {(1, 3), (2, 3), (1, 4), (2, 4), (3, 4)},
         ),
-        (slow(0.1) | slow(0.2, 0.2, 0.2) | slow(*[0.2] * 4) | slow(*[0.2] * 6), {(0, 1)}),
-        (slow(0.1) | slow(0.2, 0.2, 0.2) | slow(*[0.2] * 4) | slow(0.2, 0.0, *[0.2] * 4), {(0, 1)}),
+        # heads of loops alone
+        (slow(0.1) | slow(0.2, 0.2, 0.2) | slow(*[0.2] * 4) | slow(*[0.2] * 6) | HEADS_COST, {(-1, 1)}),
+        (slow(0.1) | slow(0.2, 0.2, 0.2) | slow(*[0.2] * 4) | slow(0.2, 0, *[0.2] * 4) | HEADS_COST, {(-1, 1)}),
+        (slow(0.1) | slow(0.2, 0.2, 0.2) | slow(*[0.2] * 4) | slow(*[0.2] * 6) | HEADS_TOO_MUCH, {(0, 1)}),
     ],
-    ids=["one is enough", "three are better", "with others of four", "some left out", "all are worse", "most left out"],
+    ids=[
+        "one is enough",
+        "three are better",
+        "with others of four",
+        "some left out",
+        "all are worse",
+        "most left out",
+        "heads are too much",
+    ],
 )
 def test_parts_are_as_few_as_slow_the_kernel_down_little(
     play: Play, costs: dict[tuple[Share, bool], float], shares: set[tuple[int, int]]
@@ -354,13 +376,38 @@ def test_points_that_cost_too_much_are_left_out_and_said(play: Play) -> None:
 
 
 @pytest.mark.parametrize(
+    ("costs", "chosen"),
+    [
+        ([0.02, 0.01, 0.02, 0.0], {0, 1, 2, 3}),
+        ([0.02, 0.05, 0.02, 0.0], {0, 2, 3}),
+        ([0.05, 0.05, 0.05, 0.05], {-1}),
+    ],
+    ids=["all", "but one", "heads of loops"],
+)
+def test_a_place_gets_a_launch_of_its_own_where_two_cost_too_much(
+    play: Play, costs: list[float], chosen: set[int]
+) -> None:
+    many = (slow(*[0.04] * parts, everywhere=True) for parts in (1, 3, 4, 6))
+    told = slow(0.1) | {key: cost for each in many for key, cost in each.items()}
+    gpu, recorder = play("hand_off", slow=told | alone(*costs) | {(HEADS[0], True): 0.02})
+    recorder.handle(Named(gpu))
+    [way] = recorder._ways.values()
+    assert {share.first for share in way.shares} == chosen
+    assert way.everywhere
+    probe = recorder.trace.launches[0].provenance["probe"]
+    assert probe["slow_down_percent"] == pytest.approx(2.0)
+    assert (probe["left_out"] == 0) == (len(chosen) == 4)
+
+
+@pytest.mark.parametrize(
     ("costs", "parts", "everywhere"),
     [
         (slow(0.1) | slow(0.02, everywhere=True), 1, True),
         (slow(0.1) | slow(0.06, everywhere=True) | slow(0.01, 0.02, 0.01, everywhere=True), 3, True),
         (
             slow(0.1) | slow(0.06, everywhere=True) | slow(*[0.04] * 3, everywhere=True)
-            | slow(*[0.04] * 4, everywhere=True) | slow(*[0.04] * 6, everywhere=True), 1, True
+            | slow(*[0.04] * 4, everywhere=True) | slow(*[0.04] * 6, everywhere=True)
+            | alone(*[0.04] * 4) | {(HEADS[0], True): 0.04}, 1, True
         ),
     ],
     ids=["all record", "all record in parts", "parts are no great help"],
@@ -377,7 +424,8 @@ def test_all_ctas_of_one_wave_record_if_some_alone_hold_it_up(
     # lengths without probes come from a build whose other CTAs run what the compiler wrote, where it wrote it
     assert probe["recorded_cta_slow_down_percent"] == 25.0
     unlisted = [everywhere for kind, _, everywhere in gpu.kinds if kind == "unlisted"]
-    assert len(unlisted) == 3 * len({(share.of, all_record) for share, all_record in costs})
+    attempts = {(share.of, share.alone, share.first < 0, all_record) for share, all_record in costs}
+    assert len(unlisted) == 3 * len(attempts)
     assert not any(unlisted)
 
 
@@ -432,7 +480,7 @@ def test_a_launch_that_never_ends(play: Play) -> None:
     assert "mma.1 waits for a_full[4], phase 0, at " in str(caught.value)
     [launch] = recorder.trace.launches
     assert launch.hang == caught.value.report
-    assert launch.hang["ended"] == ["load", "mma.0"]
+    assert launch.hang["ended"] == ["mma.0"]
     names = {track.name for track in launch.tracks}
     assert {"load", "mma.0", "mma.1"} <= names
     assert len(launch.events) > 200

@@ -106,9 +106,10 @@ def test_rings_have_room_for_what_they_are_made_for(records: int, shift: int) ->
 
 def test_what_the_buffers_address_says() -> None:
     address = 0x7F00_0002_0000
-    tag = tagged(address, 20, 131, listed=True)
+    tag = tagged(address, 20, 131, listed=True, late=False)
     assert tag & -(1 << 17) == address
     assert (tag >> 2) & 511 == 131
     assert (tag >> 11) & 31 == 20
     assert tag & (1 << 16)
-    assert not tagged(address, 20, 131, listed=False) & (1 << 16)
+    assert not tag & 1
+    assert tagged(address, 20, 131, listed=False, late=True) == tag - (1 << 16) + 1

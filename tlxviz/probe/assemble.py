@@ -56,6 +56,11 @@ class Part:
     rings: Mapping[tuple[int, int], NDArray[np.uint32]]
     """By CTA and warp."""
 
+    @property
+    def longest(self) -> int:
+        """SM cycles of the longest CTA."""
+        return int((self.headers["end_clock"] - self.headers["start_clock"]).max())
+
 
 @dataclass(eq=False, slots=True)
 class Assembled:
@@ -165,9 +170,26 @@ class Assembler:
             for number, places in zip(runs, kept, strict=True):
                 if cta.agents[number].warps_of_cta[0] == warp:
                     own = stream.times[first : first + len(places)]
-                    found[number] = Passed(places[: len(own)], own)
+                    found[number] = self._with_header(
+                        cta.agents[number].marks,
+                        Passed(places[: len(own)], own),
+                        part.headers[cta.cta],
+                        whole=len(own) == len(places),
+                    )
                 first += len(places)
         return found
+
+    def _with_header(self, marks: NDArray[np.int32], run: Passed, header: np.void, *, whole: bool) -> Passed:
+        """With the points at which the CTA itself starts and, where nothing is missing before, ends."""
+        opening = np.array([point.opening for point in self.points], bool)
+        closing = np.array([point.closing for point in self.points], bool)
+        begin, end = int(header["start_clock"]), int(header["end_clock"])
+        opened = np.flatnonzero(opening[marks])
+        closed = np.flatnonzero(closing[marks]) if whole and end else opened[:0]
+        return Passed(
+            np.concatenate([opened, run.places, closed]),
+            np.concatenate([np.full(len(opened), begin), run.cycles, np.full(len(closed), end)]),
+        )
 
     def _mismatch(
         self, cta: CtaReplay, difference: Difference, runs: Sequence[int], joined: NDArray[np.int32], ends: Times

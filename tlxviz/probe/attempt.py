@@ -35,6 +35,8 @@ class Attempt:
     points: Sequence[Point]
     replayed: Replayed
     memory: Memory
+    late: bool = False
+    """Whether CTAs write their headers when they end."""
     parts: list[Part] = field(default_factory=list[Part])
     """What was recorded."""
     kernel: Any = None

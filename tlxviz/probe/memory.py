@@ -43,9 +43,13 @@ class Memory:
         shift = ring_shift(records)
         return ((kept * rings) << shift) + max(TAG_ALIGNMENT, 1 << shift) + ctas * HEADER_BYTES
 
-    def address(self, *, sm: int = NO_SM, listed: bool) -> int:
-        """What to give to the kernel, so that the CTAs that its build lists record, and those of `sm`."""
-        return tagged(self._base, self.shift, sm, listed=listed)
+    def address(self, *, sm: int = NO_SM, listed: bool, late: bool) -> int:
+        """What to give to the kernel, so that the CTAs that its build lists record, and those of `sm`.
+
+        Args:
+            late: Whether headers are written when CTAs end.
+        """
+        return tagged(self._base, self.shift, sm, listed=listed, late=late)
 
     def clear(self) -> None:
         """Zero it, on the current stream."""

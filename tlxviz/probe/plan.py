@@ -81,6 +81,8 @@ class Share:
 
     first: int = 0
     of: int = 1
+    alone: bool = False
+    """Whether heads of loops, which else are in all launches, are shared out as well, behind the other places."""
 
     def has(self, place: int) -> bool:
         """Whether the place with this number is one of them."""
@@ -89,6 +91,10 @@ class Share:
 
 WHOLE = (Share(),)
 """All places in one launch."""
+
+
+HEADS = (Share(-1),)
+"""No places: heads of loops alone, in one launch."""
 
 
 def equal_shares(parts: int) -> tuple[Share, ...]:
@@ -139,26 +145,37 @@ class Plan:
         """
         share = self.shares[part]
         return frozenset(
-            number for number, place in self._numbered(program, points) if place is None or share.has(place)
+            number
+            for number, place, heads in self._numbered(program, points)
+            if place is None or (heads and not share.alone) or share.has(place)
         )
 
     def places(self, program: Program, points: Sequence[Point]) -> int:
-        """How many places of the source there are to share out."""
-        return 1 + max((place for _, place in self._numbered(program, points) if place is not None), default=-1)
+        """How many places of the source there are to share out, heads of loops aside."""
+        return len({place for _, place, heads in self._numbered(program, points) if place is not None and not heads})
+
+    def alone(self, program: Program, points: Sequence[Point]) -> tuple[Share, ...]:
+        """Shares of one place each, those of heads of loops among them."""
+        places = {place for _, place, _ in self._numbered(program, points) if place is not None}
+        return tuple(Share(place, len(places), alone=True) for place in sorted(places))
 
     def left_out(self, program: Program, points: Sequence[Point]) -> frozenset[int]:
         """Numbers of the points that no part records."""
         parts = [self.active(program, points, part) for part in range(self.parts)]
-        return frozenset(point.number for point in points).difference(*parts)
+        return frozenset(point.number for point in points if not point.in_header).difference(*parts)
 
-    def _numbered(self, program: Program, points: Sequence[Point]) -> Iterator[tuple[int, int | None]]:
-        """Each point with the number of its place in the source; None for those that are in all parts."""
+    def _numbered(self, program: Program, points: Sequence[Point]) -> Iterator[tuple[int, int | None, bool]]:
+        """Each point that is recorded, the number of its place in the source, and whether it heads a loop. No number:
+        it is in all parts.
+        """
         places: dict[tuple[object, ...], int] = {}
-        for point in points:
-            if point.framing or point.heading:
-                yield point.number, None
+        told = [point for point in points if not point.in_header]
+        for point in sorted(told, key=lambda each: each.heading):
+            if point.framing:
+                yield point.number, None, False
             else:
-                yield point.number, places.setdefault(point.place(program), len(places))
+                place = places.setdefault((point.heading, *point.place(program)), len(places))
+                yield point.number, place, point.heading
 
     def warps(self, program: Program) -> frozenset[int]:
         """Warps of a CTA that are recorded."""

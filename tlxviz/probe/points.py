@@ -45,6 +45,16 @@ class Point:
     """A warp group ends here."""
     heading: bool = False
     """Parts of a recording are aligned by it: in the body of a loop the first point behind a wait, else the first."""
+    opening: bool = False
+    """The CTA itself starts here."""
+    closing: bool = False
+    """The CTA itself ends here."""
+
+    @property
+    def in_header(self) -> bool:
+        """Whether the CTA's header says when it is passed. Nothing is recorded then: code that has to be fetched for it
+        shows in the time of a kernel of a few microseconds."""
+        return self.opening or self.closing
 
     @property
     def framing(self) -> bool:
@@ -65,6 +75,8 @@ class _Draft:
     starts: bool = False
     finishes: bool = False
     heading: bool = False
+    opening: bool = False
+    closing: bool = False
 
 
 def place_points(program: Program, sites: Collection[int]) -> list[Point]:
@@ -82,6 +94,7 @@ class _Placer:
         self._sites = sites
         self._lines = program.module.text.split("\n")
         self._regions = {agent.region: agent for agent in program.agents}
+        self._whole = {function.regions[0] for function in program.module.functions.values()}
         self._drafts: dict[int, _Draft] = {}
 
     def place(self) -> list[Point]:
@@ -98,6 +111,8 @@ class _Placer:
                 draft.starts,
                 draft.finishes,
                 draft.heading,
+                draft.opening,
+                draft.closing,
             )
             for number, draft in enumerate(drafts)
         ]
@@ -113,12 +128,16 @@ class _Placer:
         if not block.operations:
             return
         if starting is not None:
-            self._at(block.operations[0].line).starts = True
+            first = self._at(block.operations[0].line)
+            first.starts = True
+            first.opening = starting.region in self._whole
         pending = self._operations(block.body, [])
         terminator = block.terminator
         end = terminator.line if terminator is not None else self._after(block.operations[-1])
         if ending is not None and (terminator is None or terminator.name in ("tt.return", "ttg.warp_return")):
-            self._at(end).finishes = True
+            last = self._at(end)
+            last.finishes = True
+            last.closing = ending.region in self._whole
         self._end(pending, end)
 
     def _operations(self, operations: Iterable[Operation], pending: list[int]) -> list[int]:

@@ -7,7 +7,7 @@ while the kernel runs is an address, its limit and a predicate, in registers tha
 nothing is threaded through the IR, or captured by the regions of warp groups.
 
 The copy that most CTAs run comes first: what lies 50 KB behind a kernel's beginning takes a microsecond longer to get
-going (on an H200).
+going (on an H200). Where all CTAs are recorded there is the one copy.
 
 `buffer` says what is where in memory. The kernel's last parameter, Triton's profile scratch, points to it; the lower
 bits of that pointer say which SM records and how long a ring is, so that no load stands at the kernel's beginning.
@@ -29,6 +29,7 @@ from tlxviz.probe.buffer import (
     MOST_OF_A_BLOCK,
     SM_OFFSET,
     TAG_ALIGNMENT,
+    TAG_LATE,
     TAG_LENGTH_BITS,
     TAG_LENGTH_SHIFT,
     TAG_LISTED,
@@ -52,10 +53,16 @@ _RETURN = re.compile(r"^\tret;", re.MULTILINE)
 
 _SECOND_COPY = "$L__TLXVIZ_SECOND"
 _REGISTERS = """\
-	.reg .b64 %tlxviz_base, %tlxviz_a, %tlxviz_b;
+	.reg .b64 %tlxviz_base, %tlxviz_a, %tlxviz_b, %tlxviz_c;
 	.reg .b32 %tlxviz_low, %tlxviz_high, %tlxviz_end, %tlxviz_cta, %tlxviz_x, %tlxviz_y;
+	.reg .b32 %tlxviz_clock, %tlxviz_timer, %tlxviz_late;
 	.reg .pred %tlxviz_lane, %tlxviz_first, %tlxviz_on;
 """
+_HEADER = f"""\
+	and.b64 %tlxviz_a, %tlxviz_base, {-TAG_ALIGNMENT};
+	mad.wide.u32 %tlxviz_a, %tlxviz_cta, {HEADER_BYTES}, %tlxviz_a;
+"""
+"""Leaves the address of the CTA's header in `%tlxviz_a`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +93,13 @@ def add_timestamps(ptx: str, selection: Selection) -> str:
     if not kernel.dispatchable:
         raise UnknownPtx("the PTX of the kernel has no entry with a scratch pointer")
     functions = _Functions(kernel.after, selection.points)
-    plain = _leaving(_MARKER.sub("//", kernel.body), "P")
-    recorded = _leaving(functions.calling_copies(_timestamps(_copied(kernel.body), selection.points)), "R")
-    recorded = f"{_opening_ring(selection.warps)}{recorded}"
-    first, second = (recorded, plain) if selection.everywhere else (plain, recorded)
-    entering = _entering(kernel.name, kernel.parameters - 1)
-    body = f"{entering}{_deciding(selection)}{first}{_SECOND_COPY}:\n{second}"
+    scratch = kernel.parameters - 1
+    recorded = functions.calling_copies(_timestamps(_copied(kernel.body), selection.points))
+    recorded = f"{_opening_ring(selection.warps)}{_leaving(recorded, kernel.name, scratch)}"
+    if not selection.everywhere:
+        plain = _leaving(_MARKER.sub("//", kernel.body), kernel.name, scratch)
+        recorded = f"{_deciding(selection)}{plain}{_SECOND_COPY}:\n{recorded}"
+    body = f"{_entering(kernel.name, scratch)}{recorded}{_EARLY}"
     before = kernel.before.replace(".extern .shared", f"{functions.prototypes}.extern .shared", 1)
     if functions.prototypes and before == kernel.before:
         start = kernel.before.index(".visible .entry")
@@ -279,7 +287,38 @@ def tags(points: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 def _entering(kernel: str, scratch: int) -> str:
-    """Notes where and when the CTA starts; leaves its linear number in `%tlxviz_cta`."""
+    """Notes when the CTA starts, in `%tlxviz_clock` and `%tlxviz_timer`, and by way of `_EARLY` in its header.
+
+    Leaves the scratch pointer in `%tlxviz_base` and the CTA's linear number in `%tlxviz_cta`.
+    """
+    return f"""\
+	mov.u32 %tlxviz_clock, %clock;
+	mov.u32 %tlxviz_timer, %globaltimer_lo;
+{_place(kernel, scratch)}\
+	setp.eq.u32 %tlxviz_on, %tlxviz_late, 0;
+	@%tlxviz_on bra.uni $L__TLXVIZ_EARLY;
+$L__TLXVIZ_ENTERED:
+"""
+
+
+# Behind everything else: a branch around it at the beginning takes a kernel of a few microseconds 1 to 4 % more time.
+_EARLY = f"""\
+$L__TLXVIZ_EARLY:
+	mov.u32 %tlxviz_x, %tid.x;
+	setp.eq.u32 %tlxviz_first, %tlxviz_x, 0;
+{_HEADER}\
+	mov.u64 %tlxviz_b, %clock64;
+	@%tlxviz_first st.global.b64 [%tlxviz_a], %tlxviz_b;
+	mov.u64 %tlxviz_b, %globaltimer;
+	@%tlxviz_first st.global.b64 [%tlxviz_a+8], %tlxviz_b;
+	mov.u32 %tlxviz_x, %smid;
+	@%tlxviz_first st.global.b32 [%tlxviz_a+{SM_OFFSET}], %tlxviz_x;
+	bra.uni $L__TLXVIZ_ENTERED;
+"""
+
+
+def _place(kernel: str, scratch: int) -> str:
+    """The scratch pointer, the CTA's linear number, and in `%tlxviz_late` whether headers are written in the end."""
     return f"""\
 	ld.param.b64 %tlxviz_base, [{kernel}_param_{scratch}];
 	mov.u32 %tlxviz_cta, %ctaid.z;
@@ -289,33 +328,15 @@ def _entering(kernel: str, scratch: int) -> str:
 	mov.u32 %tlxviz_x, %nctaid.x;
 	mov.u32 %tlxviz_y, %ctaid.x;
 	mad.lo.u32 %tlxviz_cta, %tlxviz_cta, %tlxviz_x, %tlxviz_y;
-	mov.u32 %tlxviz_x, %tid.x;
-	setp.eq.u32 %tlxviz_first, %tlxviz_x, 0;
-	@!%tlxviz_first bra $L__TLXVIZ_ENTERED;
-{_header(0)}\
-	mov.u32 %tlxviz_x, %smid;
-	st.global.b32 [%tlxviz_a+{SM_OFFSET}], %tlxviz_x;
-$L__TLXVIZ_ENTERED:
-"""
-
-
-def _header(offset: int) -> str:
-    """Clock and time into the CTA's header, whose address is left in `%tlxviz_a`."""
-    return f"""\
-	and.b64 %tlxviz_a, %tlxviz_base, {-TAG_ALIGNMENT};
-	mad.wide.u32 %tlxviz_a, %tlxviz_cta, {HEADER_BYTES}, %tlxviz_a;
-	mov.u64 %tlxviz_b, %clock64;
-	st.global.b64 [%tlxviz_a+{offset}], %tlxviz_b;
-	mov.u64 %tlxviz_b, %globaltimer;
-	st.global.b64 [%tlxviz_a+{offset + 8}], %tlxviz_b;
+	cvt.u32.u64 %tlxviz_late, %tlxviz_base;
+	and.b32 %tlxviz_late, %tlxviz_late, {TAG_LATE};
 """
 
 
 def _deciding(selection: Selection) -> str:
-    """Sends CTAs to the copy that comes second: those that are recorded, or those that are not."""
-    always, away = ("eq", "!") if selection.everywhere else ("ne", "")
-    lines = ["\tcvt.u32.u64 %tlxviz_x, %tlxviz_base;", f"\tsetp.{always}.u32 %tlxviz_on, %tlxviz_x, %tlxviz_x;"]
-    for first, last in () if selection.everywhere else _runs(selection.ctas):
+    """Sends CTAs that are recorded to the copy that comes second."""
+    lines = ["\tcvt.u32.u64 %tlxviz_x, %tlxviz_base;", "\tsetp.ne.u32 %tlxviz_on, %tlxviz_x, %tlxviz_x;"]
+    for first, last in _runs(selection.ctas):
         lines += [
             f"\tsub.u32 %tlxviz_y, %tlxviz_cta, {first};",
             f"\tsetp.le.or.u32 %tlxviz_on, %tlxviz_y, {last - first}, %tlxviz_on;",
@@ -326,8 +347,9 @@ def _deciding(selection: Selection) -> str:
         f"\tbfe.u32 %tlxviz_x, %tlxviz_x, {TAG_SM_SHIFT}, {TAG_SM_BITS};",
         "\tmov.u32 %tlxviz_y, %smid;",
         "\tsetp.eq.or.u32 %tlxviz_on, %tlxviz_x, %tlxviz_y, %tlxviz_on;",
+        f"\t@%tlxviz_on bra {_SECOND_COPY};",
     ]
-    return "\n".join([*lines, f"\t@{away}%tlxviz_on bra {_SECOND_COPY};", ""])
+    return "\n".join([*lines, ""])
 
 
 def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
@@ -342,47 +364,74 @@ def _runs(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _opening_ring(warps: Collection[int]) -> str:
-    """Where this warp's ring begins and ends, and whether the thread writes into it."""
-    mask = sum(1 << warp for warp in warps)
+    """Where this warp's ring begins and ends, and whether the thread writes into it.
+
+    It is as short as can be: code that a kernel of a few microseconds has to fetch shows in its time.
+    """
     return f"""\
 	mov.u32 %tlxviz_x, %tid.x;
-	shr.u32 %tlxviz_y, %tlxviz_x, 5;
-	and.b32 %tlxviz_x, %tlxviz_x, 31;
-	mov.u32 %tlxviz_end, 1;
-	shl.b32 %tlxviz_end, %tlxviz_end, %tlxviz_y;
-	and.b32 %tlxviz_low, %tlxviz_end, {mask};
-	setp.ne.u32 %tlxviz_lane, %tlxviz_low, 0;
-	setp.eq.and.u32 %tlxviz_lane, %tlxviz_x, 0, %tlxviz_lane;
-	sub.u32 %tlxviz_end, %tlxviz_end, 1;
-	and.b32 %tlxviz_end, %tlxviz_end, {mask};
-	popc.b32 %tlxviz_low, %tlxviz_end;
-	mad.lo.u32 %tlxviz_low, %tlxviz_cta, {len(warps)}, %tlxviz_low;
-	add.u32 %tlxviz_low, %tlxviz_low, 1;
-	cvt.u64.u32 %tlxviz_a, %tlxviz_low;
+{_writing(warps)}\
 	cvt.u32.u64 %tlxviz_x, %tlxviz_base;
 	bfe.u32 %tlxviz_x, %tlxviz_x, {TAG_LENGTH_SHIFT}, {TAG_LENGTH_BITS};
-	shl.b64 %tlxviz_a, %tlxviz_a, %tlxviz_x;
+	shl.b32 %tlxviz_end, -1, %tlxviz_x;
+	mad.lo.u32 %tlxviz_low, %tlxviz_cta, {len(warps)}, %tlxviz_low;
 	and.b64 %tlxviz_b, %tlxviz_base, {-TAG_ALIGNMENT};
-	sub.s64 %tlxviz_a, %tlxviz_b, %tlxviz_a;
+	mad.wide.s32 %tlxviz_a, %tlxviz_low, %tlxviz_end, %tlxviz_b;
 	mov.b64 {{%tlxviz_low, %tlxviz_high}}, %tlxviz_a;
-	mov.u32 %tlxviz_end, 1;
-	shl.b32 %tlxviz_end, %tlxviz_end, %tlxviz_x;
+	sub.u32 %tlxviz_end, %tlxviz_low, %tlxviz_end;
 	sub.u32 %tlxviz_end, %tlxviz_end, {4 * MOST_OF_A_BLOCK};
-	add.u32 %tlxviz_end, %tlxviz_end, %tlxviz_low;
 """
 
 
-def _leaving(body: str, copy: str) -> str:
-    """The body with a note of the end before every return."""
-    number = 0
+def _writing(warps: Collection[int]) -> str:
+    """From the thread's number in `%tlxviz_x`: whether it writes, and its warp's place among `warps`, from 1 on."""
+    if len(warps) == 1:
+        return f"""\
+	setp.eq.u32 %tlxviz_lane, %tlxviz_x, {32 * min(warps)};
+	mov.u32 %tlxviz_low, 1;
+"""
+    return f"""\
+	shr.u32 %tlxviz_y, %tlxviz_x, 5;
+	and.b32 %tlxviz_x, %tlxviz_x, 31;
+	mov.u32 %tlxviz_end, 2;
+	shl.b32 %tlxviz_end, %tlxviz_end, %tlxviz_y;
+	sub.u32 %tlxviz_end, %tlxviz_end, 1;
+	and.b32 %tlxviz_end, %tlxviz_end, {sum(1 << warp for warp in warps)};
+	popc.b32 %tlxviz_low, %tlxviz_end;
+	shr.u32 %tlxviz_end, %tlxviz_end, %tlxviz_y;
+	setp.ne.u32 %tlxviz_lane, %tlxviz_end, 0;
+	setp.eq.and.u32 %tlxviz_lane, %tlxviz_x, 0, %tlxviz_lane;
+"""
 
-    def note(_: re.Match[str]) -> str:
-        nonlocal number
-        number += 1
-        label = f"$L__TLXVIZ_LEFT_{copy}{number}"
-        return (
-            "\tmov.u32 %tlxviz_x, %tid.x;\n\tsetp.eq.u32 %tlxviz_first, %tlxviz_x, 0;\n"
-            f"\t@!%tlxviz_first bra {label};\n{_header(END_OFFSET)}{label}:\n\tret;"
-        )
 
-    return _RETURN.sub(note, body)
+def _leaving(body: str, kernel: str, scratch: int) -> str:
+    """The body with a note of the end before every return, and one of the start where there is none yet.
+
+    What that needs is found out again, so that nothing but 32 bits of clock and of time is kept until then.
+    """
+    note = f"""\
+	mov.u32 %tlxviz_x, %tid.x;
+	setp.eq.u32 %tlxviz_first, %tlxviz_x, 0;
+{_place(kernel, scratch)}{_HEADER}\
+	setp.ne.and.u32 %tlxviz_on, %tlxviz_late, 0, %tlxviz_first;
+	mov.u64 %tlxviz_b, %clock64;
+	@%tlxviz_first st.global.b64 [%tlxviz_a+{END_OFFSET}], %tlxviz_b;
+{_before("clock", 0)}\
+	mov.u64 %tlxviz_b, %globaltimer;
+	@%tlxviz_first st.global.b64 [%tlxviz_a+{END_OFFSET + 8}], %tlxviz_b;
+{_before("timer", 8)}\
+	mov.u32 %tlxviz_x, %smid;
+	@%tlxviz_on st.global.b32 [%tlxviz_a+{SM_OFFSET}], %tlxviz_x;
+	ret;"""
+    return _RETURN.sub(lambda _: note, body)
+
+
+def _before(noted: str, offset: int) -> str:
+    """From 64 bits now and 32 bits noted at the start to 64 bits of the start, stored where headers come late."""
+    return f"""\
+	cvt.u32.u64 %tlxviz_x, %tlxviz_b;
+	sub.u32 %tlxviz_x, %tlxviz_x, %tlxviz_{noted};
+	cvt.u64.u32 %tlxviz_c, %tlxviz_x;
+	sub.u64 %tlxviz_b, %tlxviz_b, %tlxviz_c;
+	@%tlxviz_on st.global.b64 [%tlxviz_a+{offset}], %tlxviz_b;
+"""

@@ -14,6 +14,7 @@ from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.probe.assemble import Assembled, Assembler, Part, RecordMismatch, with_open_waits
 from tlxviz.probe.attempt import Attempt
+from tlxviz.probe.buffer import UNKNOWN_START
 from tlxviz.probe.clocks import common_clock
 from tlxviz.probe.options import ProbeOptions
 from tlxviz.probe.plan import Choice
@@ -132,7 +133,7 @@ class Results:
         started = [
             with_open_waits(cta)
             for cta in attempt.replayed.ctas
-            if cta.cta in ctas and int(part.headers["start_clock"][cta.cta]) != 0
+            if cta.cta in ctas and int(part.headers["start_clock"][cta.cta]) not in (0, UNKNOWN_START)
         ]
         replayed = replace(attempt.replayed, ctas=tuple(started))
         assembler = Assembler(

@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tlxviz.probe.attempt import Attempt
-from tlxviz.probe.plan import WHOLE, Share, equal_shares
+from tlxviz.probe.plan import HEADS, WHOLE, Share, equal_shares
 
 ENOUGH = 0.03
 """Slow-down of a kernel below which a way is good enough."""
 _DIVISIONS = (3, 4, 6)
 """In how many shares points are divided, one after the other, until good shares together have all of them."""
 
-
+_MOST_ALONE = 24
+"""Places that get a launch each."""
 _MOST_LEFT_OUT = 2 / 3
 """Of a kernel's points: a trace with fewer is hardly a measurement."""
 
@@ -40,7 +41,9 @@ def gentlest(attempt: Try, room_for_all: Callable[[Attempt], bool]) -> Attempt:
     All points in one launch are best, of one SM, or of all CTAs where all run at once. Then come several launches, of
     which each has some points. A share of them that costs too much by itself is not used; its points may be in shares
     of another division, since what costs much is not their number, but which warp groups they put out of step. Points
-    that are in no good share are left out. If only a third would remain, or none, it is the gentlest way in one launch.
+    that are in no good share are left out. If only a third would remain, or none, each place gets a launch of its own,
+    where there are few; then heads of loops alone are recorded. If even they cost too much, it is the gentlest way in
+    one launch.
 
     Args:
         attempt: Records in a way.
@@ -54,7 +57,18 @@ def gentlest(attempt: Try, room_for_all: Callable[[Attempt], bool]) -> Attempt:
         best = min(best, attempt(Way(everywhere=True)), key=lambda each: each.slow_down)
         if best.slow_down <= ENOUGH:
             return best
-    return _in_parts(attempt, everywhere=everywhere) or best
+    return _in_parts(attempt, everywhere=everywhere) or _alone(attempt, best, everywhere=everywhere) or best
+
+
+def _alone(attempt: Try, whole: Attempt, *, everywhere: bool) -> Attempt | None:
+    """None if heads of loops alone cost too much."""
+    shares = whole.plan.alone(whole.program, whole.points)
+    if len(shares) <= _MOST_ALONE:
+        made = _remaining(attempt, _good(attempt(Way(shares, everywhere))), everywhere=everywhere)
+        if made is not None:
+            return made
+    made = attempt(Way(HEADS, everywhere))
+    return made if made.slow_down <= ENOUGH else None
 
 
 def _in_parts(attempt: Try, *, everywhere: bool) -> Attempt | None:
@@ -70,6 +84,11 @@ def _in_parts(attempt: Try, *, everywhere: bool) -> Attempt | None:
             return made
         places = made.plan.places(made.program, made.points)
         good = _needed([*good, *_good(made)], places)
+    return _remaining(attempt, good, everywhere=everywhere)
+
+
+def _remaining(attempt: Try, good: list[Share], *, everywhere: bool) -> Attempt | None:
+    """These shares, or those of them that stay good together; None if they have too few of the points."""
     while good:
         made = attempt(Way(tuple(good), everywhere))
         left_out = len(made.plan.left_out(made.program, made.points))

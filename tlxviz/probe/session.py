@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from tlxviz import _triton
 from tlxviz._errors import ExitCode, TlxvizError
@@ -18,7 +19,7 @@ from tlxviz.ir import load_program, name_from_source
 from tlxviz.ir.program import Program
 from tlxviz.probe.assemble import Part
 from tlxviz.probe.attempt import Attempt
-from tlxviz.probe.buffer import NO_SM
+from tlxviz.probe.buffer import LATE_CYCLES, NO_SM, without_starts
 from tlxviz.probe.build import ProbingStages, unmarked
 from tlxviz.probe.launches import Restorer, TooLong, Watchdog, median_ms
 from tlxviz.probe.memory import Memory
@@ -232,7 +233,8 @@ class Session:
         if not self._restorer.possible:
             attempt.kernel = self._plain
             return
-        # The launches above have shown that it ends, and brought its code into the caches.
+        # The launches above have shown that it ends, and how long that takes, and brought its code into the caches.
+        attempt.late = all(part.longest < LATE_CYCLES for part in attempt.parts)
         attempt.parts.clear()
         for part in range(len(attempt.builds)):
             self._recorded(attempt, part, NO_SM)
@@ -260,14 +262,16 @@ class Session:
         found = []
         for _ in range(_REFERENCES):
             self._restore()
-            self._finished(attempt, self._probed(attempt.usual, attempt.memory.address(listed=False)))
+            self._finished(
+                attempt, self._probed(attempt.usual, attempt.memory.address(listed=False, late=attempt.late))
+            )
             found.append(attempt.memory.headers())
         attempt.references = found
         lengths = np.median([headers["end_clock"] - headers["start_clock"] for headers in found], axis=0)
         attempt.lengths = lengths.astype(np.int64)
 
     def _measure_times(self, attempt: Attempt, sm: int) -> None:
-        address = attempt.memory.address(sm=sm, listed=True)
+        address = attempt.memory.address(sm=sm, listed=True, late=attempt.late)
         launches = [self._call.launch, *(self._probed(build, address) for build in attempt.builds)]
         restore = self._restore
         self._restore()
@@ -314,7 +318,7 @@ class Session:
             "a launch that no warp group recorded: those before it, with the same memory, have ended, so it depends on "
             "the order in which things happen. Record it again until a recorded launch hangs"
         )
-        left = Part(0, attempt.memory.headers(), {})
+        left = Part(0, self._headers_until_then(attempt), {})
         _, report = self._report(attempt, left, frozenset())
         return GpuHang(message, report, self._results.stuck(attempt, left, report, ()))
 
@@ -324,7 +328,7 @@ class Session:
         self._restore()
         memory.clear()
         try:
-            probed = self._probed(attempt.builds[part], memory.address(sm=sm, listed=True))
+            probed = self._probed(attempt.builds[part], memory.address(sm=sm, listed=True, late=attempt.late))
             attempt.kernel = self.watchdog.finish(probed)
         except TooLong:
             raise self._hang(attempt, part) from None
@@ -346,8 +350,13 @@ class Session:
         }
         return Part(part, headers, rings)
 
+    def _headers_until_then(self, attempt: Attempt) -> NDArray[np.void]:
+        """Those of a launch that has not ended."""
+        headers = attempt.memory.headers()
+        return without_starts(headers) if attempt.late else headers
+
     def _hang(self, attempt: Attempt, part: int) -> GpuHang:
-        left = self._left(attempt, part, attempt.memory.headers(), self._named)
+        left = self._left(attempt, part, self._headers_until_then(attempt), self._named)
         message, report = self._report(attempt, left, self._named)
         return GpuHang(message, report, self._results.stuck(attempt, left, report, self._named))
 

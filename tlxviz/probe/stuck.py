@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import Agent, Program, Site, SiteKind
-from tlxviz.probe.buffer import MOST_OF_A_BLOCK
+from tlxviz.probe.buffer import MOST_OF_A_BLOCK, UNKNOWN_START
 from tlxviz.probe.plan import Plan
 from tlxviz.probe.points import Point
+from tlxviz.probe.ptx import tags
 from tlxviz.probe.streams import decode, written
 from tlxviz.sim.hang import arrivers_of, said
 from tlxviz.sim.replay import AgentReplay, CtaReplay, Replayed
@@ -70,7 +71,8 @@ def stuck_report(
         if not len(running):
             return f"{said_first}, and no CTA of it is running: the GPU is busy with something else", report
         return f"{said_first}. {where} not ended; to see why, record one: --ctas {running[0]}", report
-    cta = watched[0]
+    # Where starts are unknown, one that has recorded nothing may not have begun.
+    cta = max(watched, key=lambda each: any(rings[each.cta, agent.warps_of_cta[0]][0] for agent in each.agents))
     positions = _positions(cta, points, plan, part, program, headers[cta.cta], rings)
     waiters = [
         _waiter(program, cta, number, position, positions)
@@ -112,7 +114,8 @@ def _positions(
     header: np.void,
     rings: Mapping[tuple[int, int], NDArray[np.uint32]],
 ) -> list[_Position]:
-    active = plan.active(program, points, part)
+    active = list(plan.active(program, points, part))
+    opening = [point.number for point in points if point.opening]
     start = int(header["start_clock"])
     found: list[_Position] = []
     read: dict[int, int] = {}
@@ -120,13 +123,23 @@ def _positions(
         warp = agent.warps_of_cta[0]
         ring = rings[cta.cta, warp]
         first = read.get(warp, 0)
-        places = np.flatnonzero(np.isin(agent.marks, list(active)))
+        opened = np.flatnonzero(np.isin(agent.marks, opening))
+        places = np.flatnonzero(np.isin(agent.marks, active))
         passed = max(0, min(len(places), written(ring) - first, len(ring) - MOST_OF_A_BLOCK - first))
         # earlier runs of this warp are part of the stream, but their times do not matter here
-        times = decode(ring[first:], agent.marks[places[:passed]], start).times
+        marks = agent.marks[places[:passed]]
+        begin = _first_time(ring[first:], marks) if start == UNKNOWN_START else start
+        times = np.concatenate([np.full(len(opened), begin), decode(ring[first:], marks, begin).times])
         read[warp] = first + passed
-        found.append(_position(cta, number, agent, points, places[:passed], times, start, len(places), program))
+        so_far = np.concatenate([opened, places[:passed]])
+        expected = len(opened) + len(places)
+        found.append(_position(cta, number, agent, points, so_far, times, begin, expected, program))
     return found
+
+
+def _first_time(ring: NDArray[np.uint32], marks: NDArray[np.int32]) -> int:
+    """The lower half of the clock at the first point that was passed, which stands for the start of the CTA."""
+    return (int(ring[0]) - (int(tags(marks[:1])[0]) << 24)) & 0xFFFFFFFF if len(marks) else 0
 
 
 def _position(
