@@ -1,0 +1,146 @@
+"""Many short texts of one form, as bytes: what a line of a file is for each of a million events.
+
+Lines differ in length. They are put together in rows of one length, where NUL stands for nothing, and NULs are taken
+out at the end: a tenth of what formatting each line takes.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_ROWS = 8192
+"""As many rows at a time as fit into a processor's cache."""
+
+Column = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """One of some texts, which hold no NUL."""
+
+    texts: Sequence[bytes]
+    index: Column
+    """Which of them, per line."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decimal:
+    """A whole number."""
+
+    values: Column
+    blank: bool = False
+    """Nothing is written for numbers below 0."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Thousandths:
+    """A number with three decimals, given as a whole number of thousandths."""
+
+    values: Column
+
+
+Piece = bytes | Choice | Decimal | Thousandths
+"""bytes: the same in all lines."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Field:
+    """Bytes of one length in each row, out of a table."""
+
+    table: Column
+    index: Callable[[slice], Column] | None = None
+    """Where in it some rows have theirs; None for the first entry always."""
+
+
+def joined(parts: Iterable[bytes]) -> bytes:
+    """As `b"".join`, but the memory of a part is used again for the next."""
+    file = io.BytesIO()
+    file.writelines(parts)
+    return file.getvalue()
+
+
+def lines(pieces: Sequence[Piece], count: int) -> Iterator[bytes]:
+    """`count` lines, each made of these pieces, in parts that follow one another."""
+    if not count:
+        return
+    fields = [each for piece in pieces for each in _fields(piece)]
+    form = np.dtype([(f"f{place}", each.table.dtype) for place, each in enumerate(fields)])
+    rows = np.zeros(min(count, _ROWS), dtype=form)
+    varying: list[tuple[Column, Column, Callable[[slice], Column]]] = []
+    for place, each in enumerate(fields):
+        if each.index is None:
+            rows[f"f{place}"] = each.table[0]
+        else:
+            varying.append((rows[f"f{place}"], each.table, each.index))
+    for first in range(0, count, _ROWS):
+        some = slice(first, min(first + _ROWS, count))
+        filled = some.stop - first
+        for column, texts, index in varying:
+            column[:filled] = texts[index(some)]
+        yield rows[:filled].tobytes().translate(None, b"\0")
+
+
+def _texts(values: Sequence[bytes]) -> Column:
+    return np.array(values, dtype=f"S{max(1, *map(len, values))}")
+
+
+def _words(values: Sequence[str]) -> Column:
+    """Texts of four characters as numbers, which are copied faster."""
+    return np.frombuffer("".join(values).encode(), dtype="<u4")
+
+
+_PADDED = [f"{value:04}" for value in range(10_000)]
+_BARE = [f"{value:\0>4}" for value in range(10_000)]
+_NOTHING = "\0\0\0\0"
+# The last four digits of a number and those before them: as they are if they are the first, with zeros before them
+# if not, and nothing.
+_LAST = _words([*_BARE, *_PADDED, _NOTHING])
+_EARLIER = _words([_NOTHING, *_BARE[1:], *_PADDED, _NOTHING])
+_DECIMALS = _words([f".{value:03}" for value in range(1000)])
+_SIGN = np.array([b"", b"-"], dtype="S1")
+
+
+def _fields(piece: Piece) -> list[_Field]:
+    if isinstance(piece, bytes):
+        return [_Field(_texts([piece]))] if piece else []
+    if isinstance(piece, Choice):
+        table = _texts(piece.texts)
+        return [_Field(table, lambda some: piece.index[some])] if len(table) > 1 else [_Field(table)]
+    if isinstance(piece, Decimal):
+        return _digits(piece.values, piece.blank)
+    values = piece.values
+
+    def thousandths(some: slice) -> Column:
+        magnitude = np.abs(values[some])
+        return magnitude - magnitude // 1000 * 1000
+
+    return [*_digits(values, False, 1000), _Field(_DECIMALS, thousandths)]
+
+
+def _digits(values: Column, blank: bool, unit: int = 1) -> list[_Field]:
+    """The digits of values in units of `unit`."""
+    least, most = int(values.min(initial=0)), int(values.max(initial=0))
+    largest = max(-least, most) // unit
+    fields = [_Field(_SIGN, lambda some: (values[some] < 0).astype(np.intp))] if least < 0 and not blank else []
+    overs = [1]
+    while largest // overs[-1] >= 10_000:
+        overs.append(overs[-1] * 10_000)
+    for over in reversed(overs):
+
+        def index(some: slice, over: int = over * unit) -> Column:
+            given = values[some]
+            magnitude = np.abs(given) if least < 0 else given
+            if over > 1:
+                magnitude = magnitude // over
+            quotient = magnitude // 10_000
+            found = magnitude - quotient * 10_000 + np.where(quotient > 0, 10_000, 0)
+            return np.where(given < 0, 20_000, found) if blank else found
+
+        fields.append(_Field(_LAST if over == 1 else _EARLIER, index))
+    return fields
