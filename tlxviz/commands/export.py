@@ -55,7 +55,7 @@ class ExportCommand:
         to = _format(arguments.to, arguments.output)
         output = Output.choose(
             arguments.output,
-            str(path.with_suffix("")),
+            str(path.with_suffix("") if path.name else path),
             force=arguments.force,
             suffixes=(SUFFIXES[to],),
             holds=f"{to} file",
