@@ -1,9 +1,9 @@
-"""How long writing a trace in each format takes, against reading it: `export.py [FORMAT ...]`. export.md says what came out.
+"""How long writing a trace takes in each format, against reading it: `export.py [FORMAT ...]`. figures in export.md.
 
 The trace is that of `analysis.py`: `kernels/hopper_gemm_ws.py` at 8192 cubed, simulated: 19 CTAs are a million events.
-"Read" is loading the file and going once over every column; "write" is choosing all of the launch and making the bytes of
-the file, in the same process. What a format imports is imported before. The least of several times counts, of reading
-and of each format by turns, so that both meet the same machine.
+"Read" is loading the file and going once over every column; "write" is choosing all of the launch and making the bytes
+of the file, in the same process. What a format imports is imported before. Reading and writing take turns, so that both
+meet the same machine, and the least of several times counts.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ IDS = ["pipeline", "copies", "ring", "awkward", "hung", "measured", "empty"]
 
 
 def read(*cuts: Cut) -> dict[str, Any]:
-    return json.loads(chrome(cuts))
+    return json.loads(bytes(chrome(cuts)))
 
 
 def events(document: dict[str, Any], phase: str) -> list[dict[str, Any]]:
@@ -71,7 +71,7 @@ def test_flows_are_the_causes(made: LaunchTrace) -> None:
 
 
 def test_what_one_line_says() -> None:
-    lines = chrome([all_of(ring())]).decode().splitlines()
+    lines = bytes(chrome([all_of(ring())])).decode().splitlines()
     assert lines[0].startswith('{"displayTimeUnit":"ns","otherData":{"launches":[{"launch":0,"kernel":"kernel",')
     assert (
         '{"ph":"X","name":"wait empty","cat":"wait","pid":1,"tid":1,"ts":0.012,"dur":0.083,"args":'

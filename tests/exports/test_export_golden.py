@@ -18,7 +18,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 def written(name: str) -> bytes:
-    return FORMATS[name].load()([all_of(ring()), all_of(awkward(), 1), all_of(hung(), 2)])
+    return bytes(FORMATS[name].load()([all_of(ring()), all_of(awkward(), 1), all_of(hung(), 2)]))
 
 
 @pytest.mark.parametrize("name", ["csv", "chrome"])

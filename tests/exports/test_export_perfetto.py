@@ -30,7 +30,7 @@ class Read:
     """A Perfetto file, and what its packets refer to."""
 
     def __init__(self, cuts: list[Cut]) -> None:
-        self.trace = Trace.FromString(perfetto(cuts))
+        self.trace = Trace.FromString(bytes(perfetto(cuts)))
         [self.first, *rest] = self.trace.packet
         self.tracks = {
             packet.track_descriptor.uuid: packet.track_descriptor
@@ -309,7 +309,7 @@ def test_equal_traces_give_equal_bytes() -> None:
 
 
 def test_no_field_is_unknown_to_the_official_package() -> None:
-    data = perfetto([all_of(pipeline(2)), all_of(awkward(), 1), all_of(hung(), 2)])
+    data = bytes(perfetto([all_of(pipeline(2)), all_of(awkward(), 1), all_of(hung(), 2)]))
     trace = Trace.FromString(data)
     before = trace.ByteSize()
     trace.DiscardUnknownFields()

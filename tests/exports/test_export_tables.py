@@ -22,7 +22,7 @@ from tlxviz.trace import LaunchTrace
 
 
 def rows_of_csv(cuts: list[Cut]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(write_csv(cuts).decode(), newline="")))
+    return list(csv.DictReader(io.StringIO(bytes(write_csv(cuts)).decode(), newline="")))
 
 
 def read_parquet(cuts: list[Cut]) -> pyarrow.Table:
@@ -87,7 +87,7 @@ def test_parquet_is_the_same_table_with_types(made: LaunchTrace) -> None:
     cuts = [all_of(made, 4)]
     table, rows = read_parquet(cuts), rows_of_csv(cuts)
     assert table.num_rows == len(rows) == len(made.events)
-    assert table.column_names == write_csv(cuts).decode().splitlines()[0].split(",")
+    assert table.column_names == bytes(write_csv(cuts)).decode().splitlines()[0].split(",")
     for name in table.column_names:
         values: list[Any] = table[name].to_pylist()
         texts = [f"{value:.3f}" if name.endswith("_ns") else str(value) for value in values]

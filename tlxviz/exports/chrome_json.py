@@ -6,7 +6,7 @@ A process is a CTA, a thread is a lane. Times are microseconds, as the format ha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -15,32 +15,28 @@ from numpy.typing import NDArray
 
 from tlxviz.exports.about import about
 from tlxviz.exports.model import Cut
-from tlxviz.exports.records import Choice, Decimal, Piece, Thousandths, joined, lines
+from tlxviz.exports.records import Choice, Decimal, Lines, Piece, Thousandths, joined
 from tlxviz.exports.spans import Spans, spans
 
 _FEW = 2048
 """Numbers below are written by looking up the whole argument."""
 
 
-def chrome(cuts: Sequence[Cut]) -> bytes:
+def chrome(cuts: Sequence[Cut]) -> memoryview:
     """An object with `traceEvents`, one line for each: names, spans (X), flows (s, f), counters (C)."""
-    return joined(_parts(cuts))
-
-
-def _parts(cuts: Sequence[Cut]) -> Iterator[bytes]:
     known = {"launches": [about(each) for each in cuts]}
-    yield b'{"displayTimeUnit":"ns","otherData":' + _json(known) + b',"traceEvents":[\n'
+    parts: list[bytes | Lines] = [b'{"displayTimeUnit":"ns","otherData":' + _json(known) + b',"traceEvents":[\n']
     at_ns = processes = flows = 0
     for each in cuts:
         shown = spans(each, at_ns)
         process = {cta: processes + place for place, cta in enumerate(sorted({lane.cta for lane in shown.lanes}), 1)}
-        yield from _names(each, shown, process)
-        yield from _spans(shown, process)
-        yield from _flows(shown, process, flows)
-        yield from _counters(shown, process)
+        parts += [*_names(each, shown, process), _spans(shown, process), _flows(shown, process, flows)]
+        parts += _counters(shown, process)
         at_ns, processes, flows = shown.over_ns, processes + len(process), flows + len(shown.flows.target)
     # All other lines end in a comma, and this one is always there.
-    yield _json({"name": "process_labels", "ph": "M", "pid": 0, "tid": 0, "args": {"labels": "tlxviz"}}) + b"\n]}\n"
+    parts.append(_json({"name": "process_labels", "ph": "M", "pid": 0, "tid": 0, "args": {"labels": "tlxviz"}}))
+    parts.append(b"\n]}\n")
+    return joined(parts)
 
 
 def _json(value: Any) -> bytes:
@@ -83,7 +79,7 @@ def _places(shown: Spans, process: dict[int, int]) -> list[bytes]:
     ]
 
 
-def _spans(shown: Spans, process: dict[int, int]) -> Iterator[bytes]:
+def _spans(shown: Spans, process: dict[int, int]) -> Lines:
     events = shown.launch.events
     categories = [_json(each) for each in shown.categories]
     # Which name of which category at which line, since few of these differ.
@@ -123,7 +119,7 @@ def _spans(shown: Spans, process: dict[int, int]) -> Iterator[bytes]:
         *_argument("released_by", shown.released_by),
         b"}},\n",
     ]
-    return lines(pieces, len(shown))
+    return Lines(pieces, len(shown))
 
 
 def _argument(name: str, values: NDArray[Any]) -> list[Piece]:
@@ -135,7 +131,7 @@ def _argument(name: str, values: NDArray[Any]) -> list[Piece]:
     return [Choice([b"", head], (values >= 0).astype(np.int8)), Decimal(values, blank=True)]
 
 
-def _flows(shown: Spans, process: dict[int, int], before: int) -> Iterator[bytes]:
+def _flows(shown: Spans, process: dict[int, int], before: int) -> Lines:
     """Two lines for each, in the spans that it leads from and to.
 
     It starts as its source begins and ends at that time too, or when the target begins if that is later: both lie in
@@ -161,10 +157,11 @@ def _flows(shown: Spans, process: dict[int, int], before: int) -> Iterator[bytes
         Thousandths(end),
         b"},\n",
     ]
-    return lines(pieces, len(number))
+    return Lines(pieces, len(number))
 
 
-def _counters(shown: Spans, process: dict[int, int]) -> Iterator[bytes]:
+def _counters(shown: Spans, process: dict[int, int]) -> list[Lines]:
+    found: list[Lines] = []
     for counter, times in shown.counters:
         head = b'{"ph":"C","name":%s,"pid":%d,"tid":0,"ts":' % (_json(counter.name), process[counter.cta])
         pieces: list[Piece] = [
@@ -174,4 +171,5 @@ def _counters(shown: Spans, process: dict[int, int]) -> Iterator[bytes]:
             Decimal(counter.values),
             b"}},\n",
         ]
-        yield from lines(pieces, len(times))
+        found.append(Lines(pieces, len(times)))
+    return found

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.ring_fills import NEVER, filled_rings
+from tlxviz.analysis.ring_fills import NEVER, FilledRing, filled_rings
 from tlxviz.exports.model import Cut
-from tlxviz.trace.model import COLUMNS, Events, LaunchTrace, TrackKind
+from tlxviz.trace.model import Events, LaunchTrace, Track, TrackKind
 
 _Int64 = NDArray[np.int64]
 
 _RING_KINDS = ("wait", "expect", "tma_load", "arrive", "mma_commit")
 """Kinds of the sites by whose events `filled_rings` finds rings."""
+
+_TOGETHER = 32
+"""As many CTAs at a time, so that numbers made of a track, slot, phase and cycle fit into 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,10 +74,10 @@ def _filled_slots(cut: Cut) -> list[Counter]:
     """Rings that a chosen warp group fills or reads, from the whole launch, so that what is left out counts too."""
     whole = cut.launch if cut.whole is None else cut.whole
     chosen = {(track.cta, track.name) for track in cut.launch.tracks if track.kind == TrackKind.WARP_GROUP}
+    ctas = sorted({cta for cta, _ in chosen})
     found: list[Counter] = []
-    for cta, own in _by_cta(whole, sorted({cta for cta, _ in chosen})):
-        for ring in filled_rings(own, cta):
-            users = [own.tracks[row] for row in (*ring.producers, *ring.consumers)]
+    for first in range(0, len(ctas), size := max(_TOGETHER, len(ctas) // 16 + 1)):
+        for cta, slots, ring, users in _rings(whole, ctas[first : first + size]):
             if not any((user.cta, user.name) in chosen for user in users):
                 continue
             fills = ring.fills
@@ -82,7 +85,7 @@ def _filled_slots(cut: Cut) -> list[Counter]:
             cycles, values = _steps(fills.landed, np.where(fills.released == NEVER, late, fills.released))
             cycles, values = _within(cycles, values, cut)
             if len(cycles):
-                low, high = min(ring.slots), max(ring.slots)
+                low, high = min(slots), max(slots)
                 which = f"[{low}]" if low == high else f"[{low}:{high + 1}]"
                 found.append(Counter(cta, f"{ring.buffer}{which} filled", "slots", cycles, values))
     return found
@@ -96,42 +99,30 @@ def _within(cycles: _Int64, values: _Int64, cut: Cut) -> tuple[_Int64, _Int64]:
     return np.maximum(cycles[low:high], cut.begin), values[low:high]
 
 
-def _by_cta(launch: LaunchTrace, ctas: Sequence[int]) -> list[tuple[int, LaunchTrace]]:
-    """For each CTA the launch with its events that rings are found by, and those of other CTAs that they name."""
-    events = launch.events
-    if not any(track.kind == TrackKind.TMA for track in launch.tracks):
-        return []
-    used = np.array([*(site.kind in _RING_KINDS for site in launch.sites), False], dtype=np.bool_)
-    rows = np.flatnonzero(used[events["site"]])
-    if not len(rows):
-        return []
-    numbers = {cta: place for place, cta in enumerate(dict.fromkeys(track.cta for track in launch.tracks))}
-    # Small numbers are sorted fastest.
-    of_track = np.array([numbers[track.cta] for track in launch.tracks], dtype=np.min_scalar_type(len(numbers)))
-    cta = of_track[events["track"]]
-    order = rows[np.argsort(cta[rows], kind="stable")]
-    ordered = cta[order]
+def _rings(launch: LaunchTrace, ctas: Sequence[int]) -> Iterator[tuple[int, list[int], FilledRing, list[Track]]]:
+    """The rings of these CTAs, each with its CTA, its slots and the tracks of who fills and reads it.
+
+    All CTAs are taken for one, in which each has slots of its own: one question is asked faster than many.
+    """
+    events, tracks = launch.events, launch.tracks
+    if not len(events) or not any(track.kind == TrackKind.TMA for track in tracks):
+        return
+    used = np.array([*(site.kind in _RING_KINDS for site in launch.sites), False], dtype=np.bool_)[events["site"]]
+    here = np.isin([track.cta for track in tracks], ctas)
+    # In a cluster those too whose events are named, as of who issued a copy for all.
     by = events["released_by"]
-    linked = rows[(by[rows] >= 0) & (cta[by[rows]] != cta[rows])]
-    partners: dict[int, set[int]] = {}
-    if len(linked):
-        pairs: list[int] = np.unique(cta[linked].astype(np.int64) * len(numbers) + cta[by[linked]]).tolist()
-        for pair in pairs:
-            one, other = divmod(pair, len(numbers))
-            partners.setdefault(one, set()).add(other)
-    found: list[tuple[int, LaunchTrace]] = []
-    # One for all CTAs, since each would clear it anew.
-    places = np.full(len(events) + 1, -1, dtype=np.int64)
-    for each in ctas:
-        number = numbers[each]
-        parts = [
-            order[np.searchsorted(ordered, one) : np.searchsorted(ordered, one, side="right")]
-            for one in (number, *sorted(partners.get(number, ())))
-        ]
-        own = parts[0] if len(parts) == 1 else np.sort(np.concatenate(parts))
-        places[own] = np.arange(len(own))
-        columns = {name: events[name][own] for name in COLUMNS}
-        columns["released_by"] = places[columns["released_by"]]
-        places[own] = -1
-        found.append((each, replace(launch, events=Events(columns))))
-    return found
+    named = by[here[events["track"]] & used & (by >= 0)]
+    together = {*ctas, *(tracks[track].cta for track in np.flatnonzero(np.bincount(events["track"][named])).tolist())}
+    order = {cta: place for place, cta in enumerate([*ctas, *sorted(together - set(ctas))])}
+    place_of_track = np.array([order.get(track.cta, -1) for track in tracks], dtype=np.int32)
+    place = place_of_track[events["track"]]
+    own = events.select(used & (place >= 0))
+    if not len(own):
+        return
+    each = int(own["slot"].max()) + 1
+    slot = np.where(own["slot"] >= 0, own["slot"] + place_of_track[own["track"]] * each, own["slot"])
+    # Nobody asks for rings of the others.
+    joined = [replace(track, cta=0 if track.cta in ctas else 1) for track in tracks]
+    for ring in filled_rings(replace(launch, tracks=joined, events=Events({**own.columns, "slot": slot})), 0):
+        users = [tracks[row] for row in (*ring.producers, *ring.consumers)]
+        yield ctas[ring.slots[0] // each], [slot % each for slot in ring.slots], ring, users

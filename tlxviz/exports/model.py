@@ -41,8 +41,11 @@ class Cut:
         return self.whole.events["released_by"][self.rows]
 
 
-Writer = Callable[[Sequence[Cut]], bytes]
-"""From launches, at least one, to what the file holds."""
+Content = bytes | memoryview
+"""What a file holds."""
+
+Writer = Callable[[Sequence[Cut]], Content]
+"""From launches, at least one, to a file of them."""
 
 
 @dataclass(frozen=True, slots=True)

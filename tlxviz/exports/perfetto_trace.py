@@ -32,7 +32,17 @@ ANNOTATIONS = (
 """Of a slice, those that say something, in this order."""
 
 
-def perfetto(cuts: Sequence[Cut]) -> bytes:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Messages:
+    """Packets of one or several forms."""
+
+    size: int
+    """Bytes of all of them."""
+    forms: list[tuple[list[Atom], NDArray[Any], NDArray[Any]]]
+    """Their fields, which rows of these, and at which byte each is put."""
+
+
+def perfetto(cuts: Sequence[Cut]) -> memoryview:
     """Launches one after the other, each a track with a track for each CTA; the order of packets is that of events."""
     shown: list[Spans] = []
     at_ns = 0
@@ -40,13 +50,22 @@ def perfetto(cuts: Sequence[Cut]) -> bytes:
         shown.append(spans(each, at_ns))
         at_ns = shown[-1].over_ns
     tracks, interned = Tracks(), Interned(ANNOTATIONS)
-    numbered = [(each, tracks.of(cut, each), interned.of(each)) for cut, each in zip(cuts, shown, strict=True)]
-    parts = [packets(tracks, interned)]
+    parts: list[_Messages] = []
     flows = 0
-    for each, (lanes, counters), (names, sources) in numbered:
+    for cut, each in zip(cuts, shown, strict=True):
+        lanes, counters = tracks.of(cut, each)
+        names, sources = interned.of(each)
         parts += [_slices(each, lanes, names, sources, flows), *_counters(each, counters)]
         flows += len(each.flows.target)
-    return b"".join(parts)
+    head = packets(tracks, interned)
+    out = np.empty(len(head) + sum(part.size for part in parts), dtype=np.uint8)
+    at = len(head)
+    out[:at] = np.frombuffer(head, dtype=np.uint8)
+    for part in parts:
+        for atoms, rows, places in part.forms:
+            put(atoms, rows, out[at : at + part.size], places)
+        at += part.size
+    return out.data
 
 
 def _number(message: Any, field: str) -> int:
@@ -85,7 +104,7 @@ class _Optional:
 
 def _slices(
     shown: Spans, lanes: NDArray[np.int64], names: NDArray[np.int64], sources: NDArray[np.int64], flows: int
-) -> bytes:
+) -> _Messages:
     """Two packets for each span, the one where it begins and the one where it ends.
 
     Spans whose packets have the same fields are written together, each at its place.
@@ -128,11 +147,8 @@ def _slices(
         lengths[each] = length(messages[each])
     size = lengths[form]
     place = np.cumsum(size) - size
-    out = np.empty(int(size.sum()), dtype=np.uint8)
-    for each, atoms in messages.items():
-        rows = np.flatnonzero(form == each)
-        put(atoms, rows, out, place[rows])
-    return out.tobytes()
+    forms = [(atoms, rows := np.flatnonzero(form == each), place[rows]) for each, atoms in messages.items()]
+    return _Messages(int(size.sum()), forms)
 
 
 def _packet(time: Varint, head: list[Atom], event: list[Atom]) -> list[Atom]:
@@ -165,13 +181,11 @@ def _annotations(shown: Spans) -> list[_Optional]:
     ]
 
 
-def _counters(shown: Spans, tracks: NDArray[np.int64]) -> list[bytes]:
-    parts: list[bytes] = []
+def _counters(shown: Spans, tracks: NDArray[np.int64]) -> list[_Messages]:
+    parts: list[_Messages] = []
     for (counter, times), track in zip(shown.counters, tracks.tolist(), strict=True):
         event = [*_COUNTER, *tagged(_TRACK, track), *tagged(_VALUE, Varint.of(counter.values))]
         atoms = _packet(Varint.of(times), _ON_SEQUENCE, event)
         rows = np.arange(len(times))
-        out = np.empty(len(times) * length(atoms), dtype=np.uint8)
-        put(atoms, rows, out, rows * length(atoms))
-        parts.append(out.tobytes())
+        parts.append(_Messages(len(times) * length(atoms), [(atoms, rows, rows * length(atoms))]))
     return parts

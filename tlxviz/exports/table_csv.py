@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import csv as csv_module
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from tlxviz.exports.model import Cut
-from tlxviz.exports.records import Choice, Decimal, Piece, Thousandths, joined, lines
+from tlxviz.exports.records import Choice, Decimal, Lines, Piece, Thousandths, joined
 from tlxviz.exports.table import Column, Nanoseconds, Texts, table
 
 
-def csv(cuts: Sequence[Cut]) -> bytes:
+def csv(cuts: Sequence[Cut]) -> memoryview:
     """UTF-8 with a heading; texts are quoted where they need it, times in ns have three decimals."""
-    return joined(_parts(cuts))
-
-
-def _parts(cuts: Sequence[Cut]) -> Iterator[bytes]:
-    for place, each in enumerate(cuts):
+    parts: list[bytes | Lines] = []
+    for each in cuts:
         columns = table(each)
-        if place == 0:
-            yield ",".join(columns).encode() + b"\n"
+        parts = parts or [",".join(columns).encode() + b"\n"]
         pieces: list[Piece] = []
         for column in columns.values():
             pieces += [_piece(column), b","]
         pieces[-1] = b"\n"
-        yield from lines(pieces, len(each.launch.events))
+        parts.append(Lines(pieces, len(each.launch.events)))
+    return joined(parts)
 
 
 def _piece(column: Column) -> Piece:

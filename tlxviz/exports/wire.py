@@ -19,6 +19,15 @@ _ROWS = 8192
 Column = NDArray[Any]
 
 
+_HALF = 14
+"""Bits of two bytes of a number."""
+_LOW = np.arange(1 << _HALF, dtype=np.int64)
+_MORE = (_LOW & 127 | 128 | (_LOW >> 7 | 128) << 8).astype("<u2")
+"""Two bytes of a number that goes on behind them, by their bits."""
+_LAST = (_LOW & 127 | 128 | _LOW >> 7 << 8).astype("<u2")
+"""The last two bytes of a number."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Varint:
     """Numbers of at least 0, per row."""
@@ -29,13 +38,21 @@ class Varint:
 
     @staticmethod
     def of(values: Column) -> Varint:
-        return Varint(values, len(varint(int(values.max(initial=0)))))
+        largest = int(values.max(initial=0))
+        return Varint(values.astype(np.int32) if largest < 1 << 31 else values, len(varint(largest)))
 
-    def put(self, into: Column, rows: Column) -> None:
+    def words(self) -> list[str]:
+        """Types of the pieces in which it is written."""
+        return ["<u2"] * (self.width // 2) + ["u1"] * (self.width % 2)
+
+    def put(self, into: Sequence[Column], rows: Column) -> None:
         values = self.values[rows]
-        for place in range(self.width):
-            byte = values >> 7 * place if place else values
-            into[:, place] = byte & 127 | 128 if place < self.width - 1 else byte
+        for place, column in enumerate(into):
+            rest = values >> _HALF * place if place else values
+            if place < len(into) - 1:
+                column[:] = _MORE[rest & (1 << _HALF) - 1]
+            else:
+                column[:] = rest if self.width % 2 else _LAST[rest]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,8 +63,11 @@ class Fixed64:
 
     width = 8
 
-    def put(self, into: Column, rows: Column) -> None:
-        into[:] = self.values[rows].astype("<u8").view(np.uint8).reshape(-1, 8)
+    def words(self) -> list[str]:
+        return ["<u8"]
+
+    def put(self, into: Sequence[Column], rows: Column) -> None:
+        into[0][:] = self.values[rows]
 
 
 Atom = bytes | Varint | Fixed64
@@ -86,21 +106,23 @@ def put(atoms: Sequence[Atom], rows: Column, out: NDArray[np.uint8], places: Col
     if not len(rows):
         return
     size = length(atoms)
-    messages = np.empty((min(len(rows), _ROWS), size), dtype=np.uint8)
-    varying: list[tuple[Varint | Fixed64, int]] = []
-    at = 0
-    for atom in atoms:
+    # A number is written as one or more words, and what is the same in all messages once.
+    forms = [atom.words() if not isinstance(atom, bytes) else [f"V{len(atom)}"] for atom in atoms]
+    form = np.dtype(
+        [(f"f{place}.{word}", kind) for place, kinds in enumerate(forms) for word, kind in enumerate(kinds)]
+    )
+    messages = np.empty(min(len(rows), _ROWS), dtype=form)
+    varying: list[tuple[Varint | Fixed64, list[Column]]] = []
+    for place, atom in enumerate(atoms):
+        columns = [messages[f"f{place}.{word}"] for word in range(len(forms[place]))]
         if isinstance(atom, bytes):
-            messages[:, at : at + len(atom)] = np.frombuffer(atom, dtype=np.uint8)
-            at += len(atom)
+            columns[0][:] = np.void(atom)
         else:
-            varying.append((atom, at))
-            at += atom.width
+            varying.append((atom, columns))
     # Every stretch of `size` bytes of `out`, so that a message is copied in one piece.
     stretches = np.ndarray((len(out) - size + 1,), dtype=f"V{size}", buffer=out, strides=(1,))
     for first in range(0, len(rows), _ROWS):
         some = rows[first : first + _ROWS]
-        filled = messages[: len(some)]
-        for atom, at in varying:
-            atom.put(filled[:, at : at + atom.width], some)
-        stretches[places[first : first + _ROWS]] = filled.view(f"V{size}")[:, 0]
+        for atom, columns in varying:
+            atom.put([column[: len(some)] for column in columns], some)
+        stretches[places[first : first + _ROWS]] = messages[: len(some)].view(f"V{size}")
