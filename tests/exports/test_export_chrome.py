@@ -73,11 +73,25 @@ def test_flows_are_the_causes(made: LaunchTrace) -> None:
 def test_what_one_line_says() -> None:
     lines = bytes(chrome([all_of(ring())])).decode().splitlines()
     assert lines[0].startswith('{"displayTimeUnit":"ns","otherData":{"launches":[{"launch":0,"kernel":"kernel",')
-    assert (
-        '{"ph":"X","name":"wait empty","cat":"wait","pid":1,"tid":1,"ts":0.012,"dur":0.083,"args":'
-        '{"source":"scene.py:2","begin_cycles":12,"duration_cycles":83,"slot":0,"phase":0,"event":8,"released_by":7}},'
-    ) in lines
-    assert '{"ph":"C","name":"a[0:2] filled","pid":1,"tid":0,"ts":0.094,"args":{"slots":1}},' in lines
+    [span] = [line for line in lines if '"event":8' in line]
+    # Numbers stand below each other.
+    assert span == (
+        '{"ph":"X","name":"wait empty","cat":"wait",   "pid":1,"tid":1,"ts":   0.012,"dur":   0.083,"args":'
+        '{"source":"scene.py:2","begin_cycles":  12,"duration_cycles":  83,"slot":0,"phase":0,"event":8 ,'
+        '"released_by":7 }},'
+    )
+    assert {len(line) for line in lines if '"ph":"X"' in line} == {len(span)}
+    assert '{"ph":"C","name":"a[0:2] filled","pid":1,"tid":0,"ts":   0.094,"args":{"slots":   1}},' in lines
+
+
+def test_times_before_the_launch() -> None:
+    made = pipeline(1)
+    made.events["begin"][0] = -30
+    document = read(all_of(made))
+    assert problems(document) == []
+    first, second = events(document, "X")[:2]
+    assert (first["ts"], first["args"]["begin_cycles"]) == (0, -30)
+    assert second["ts"] == 0.03
 
 
 def test_processes_are_ctas_and_threads_are_lanes_in_order() -> None:

@@ -35,6 +35,10 @@ def test_lines_are_what_formatting_gives(rows: list[tuple[int, int, int, int]]) 
         number = f"{sign}{magnitude // 1000}.{magnitude % 1000:03}"
         expected += f"<{whole}|{blank if blank >= 0 else ''}".encode() + texts[choice] + number.encode() + b">\n"
     assert joined([Lines(pieces, len(rows))]) == expected
+    spaced = bytes(joined([Lines(pieces, len(rows), spaced=True)]))
+    assert spaced.replace(b" ", b"") == expected
+    negative = any(row[0] < 0 or row[2] < 0 for row in rows)
+    assert negative or len({len(line) for line in spaced.splitlines()}) <= 1
 
 
 @pytest.mark.parametrize("count", [0, 1, 8191, 8192, 8193, 20_000])

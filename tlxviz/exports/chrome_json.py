@@ -119,7 +119,7 @@ def _spans(shown: Spans, process: dict[int, int]) -> Lines:
         *_argument("released_by", shown.released_by),
         b"}},\n",
     ]
-    return Lines(pieces, len(shown))
+    return Lines(pieces, len(shown), spaced=True)
 
 
 def _argument(name: str, values: NDArray[Any]) -> list[Piece]:
@@ -157,7 +157,7 @@ def _flows(shown: Spans, process: dict[int, int], before: int) -> Lines:
         Thousandths(end),
         b"},\n",
     ]
-    return Lines(pieces, len(number))
+    return Lines(pieces, len(number), spaced=True)
 
 
 def _counters(shown: Spans, process: dict[int, int]) -> list[Lines]:
@@ -171,5 +171,5 @@ def _counters(shown: Spans, process: dict[int, int]) -> list[Lines]:
             Decimal(counter.values),
             b"}},\n",
         ]
-        found.append(Lines(pieces, len(times)))
+        found.append(Lines(pieces, len(times), spaced=True))
     return found

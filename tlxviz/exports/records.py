@@ -6,7 +6,7 @@ out at the end: a tenth of what formatting each line takes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,44 +60,58 @@ class _Field:
 class Lines:
     """`count` lines, each made of these pieces."""
 
-    def __init__(self, pieces: Sequence[Piece], count: int) -> None:
+    def __init__(self, pieces: Sequence[Piece], count: int, *, spaced: bool = False) -> None:
+        """`spaced`: all lines have one length, with spaces behind texts and before numbers. This is faster by half, and
+        nothing but JSON takes it. Where there are numbers below 0 it is left undone."""
         self._count = count
         self._fields = [each for piece in pieces for each in _fields(piece)] if count else []
+        self._spaced = spaced and not any(each.table is _SIGN for each in self._fields)
+        if self._spaced:
+            self._fields = [_Field(_with_spaces(each.table), each.index) for each in self._fields]
         self._form = np.dtype([(f"f{place}", each.table.dtype) for place, each in enumerate(self._fields)])
         self.most = count * self._form.itemsize
         """Bytes that they have at most."""
 
-    def parts(self) -> Iterator[bytearray]:
-        """Their bytes, in parts that follow one another."""
-        count = self._count
-        memory = bytearray(self._form.itemsize * min(count, _ROWS))
-        rows: Column = np.frombuffer(memory, dtype=self._form if count else None)
-        varying: list[tuple[Column, Column, Callable[[slice], Column]]] = []
+    def put(self, out: Column, at: int) -> int:
+        """Writes them to their place in `out`, an array of bytes. Returns where they end."""
+        size = self._form.itemsize
+        memory = bytearray(size * min(self._count, _ROWS))
+        for first in range(0, self._count, _ROWS):
+            some = slice(first, min(first + _ROWS, self._count))
+            length = size * (some.stop - first)
+            if self._spaced:
+                self._fill(out[at : at + length].view(self._form), some)
+                at += length
+                continue
+            whole = memory if length == len(memory) else memory[:length]
+            self._fill(np.frombuffer(whole, dtype=self._form), some)
+            short = whole.translate(None, b"\0")
+            out[at : at + len(short)] = np.frombuffer(short, dtype=np.uint8)
+            at += len(short)
+        return at
+
+    def _fill(self, rows: Column, some: slice) -> None:
         for place, each in enumerate(self._fields):
-            if each.index is None:
-                rows[f"f{place}"] = each.table[0]
-            else:
-                varying.append((rows[f"f{place}"], each.table, each.index))
-        for first in range(0, count, _ROWS):
-            some = slice(first, min(first + _ROWS, count))
-            filled = some.stop - first
-            for column, texts, index in varying:
-                column[:filled] = texts[index(some)]
-            whole = memory if filled == len(rows) else memory[: filled * self._form.itemsize]
-            yield whole.translate(None, b"\0")
+            rows[f"f{place}"] = each.table[0] if each.index is None else each.table[each.index(some)]
 
 
 def joined(parts: Sequence[bytes | Lines]) -> memoryview:
     """All bytes, one after the other."""
     most = sum(len(part) if isinstance(part, bytes) else part.most for part in parts)
     # Memory of NumPy's comes in large pages, which takes a third of the time of bytes of this size.
-    out = np.empty(most, dtype=np.uint8).data
+    out = np.empty(most, dtype=np.uint8)
     at = 0
     for part in parts:
-        for some in (part,) if isinstance(part, bytes) else part.parts():
-            out[at : at + len(some)] = some
-            at += len(some)
-    return out[:at]
+        if isinstance(part, bytes):
+            out[at : at + len(part)] = np.frombuffer(part, dtype=np.uint8)
+            at += len(part)
+        else:
+            at = part.put(out, at)
+    return out[:at].data
+
+
+def _with_spaces(table: Column) -> Column:
+    return np.frombuffer(table.tobytes().replace(b"\0", b" "), dtype=table.dtype)
 
 
 def _texts(values: Sequence[bytes]) -> Column:
@@ -124,6 +138,8 @@ def _fields(piece: Piece) -> list[_Field]:
     if isinstance(piece, bytes):
         return [_Field(_texts([piece]))] if piece else []
     if isinstance(piece, Choice):
+        if not any(piece.texts):
+            return []
         table = _texts(piece.texts)
         return [_Field(table, lambda some: piece.index[some])] if len(table) > 1 else [_Field(table)]
     if isinstance(piece, Decimal):
@@ -156,7 +172,7 @@ def _digits(values: Column, blank: bool, unit: int = 1) -> list[_Field]:
             if largest * unit // over >= 10_000:
                 quotient = magnitude // 10_000
                 found = magnitude - quotient * 10_000 + np.minimum(quotient, 1) * 10_000
-            return np.where(given < 0, 20_000, found) if blank else found
+            return np.where(given < 0, len(_BARE) + len(_PADDED), found) if blank else found
 
         fields.append(_Field(_LAST if over == 1 else _EARLIER, index))
     return fields
