@@ -96,6 +96,8 @@ def test_what_of_a_launch() -> None:
         (["--to", "csv", "--ctas", "5", "x.tlxtrace"], "none of these CTAs: recorded are 0"),
         (["--to", "csv", "--ctas", "all", "x.tlxtrace"], "names no CTAs"),
         (["--to", "csv", "--roles", "x", "x.tlxtrace"], "has no track x: it has load, mma"),
+        (["--to", "csv", "--roles", " ,", "x.tlxtrace"], "names no tracks"),
+        (["--to", "csv", "/"], "/ is a folder"),
         (["--to", "csv", "--range", "900000:", "x.tlxtrace"], "has nothing in cycles 900000:"),
         (["--to", "csv", "--range", "7:7", "x.tlxtrace"], "is no stretch of time"),
         (["--to", "csv", "--range", "a:b", "x.tlxtrace"], "is no stretch of time"),

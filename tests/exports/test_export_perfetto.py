@@ -245,6 +245,16 @@ def test_a_wait_that_never_ends() -> None:
     assert "it hung" in next(iter(read.tracks.values())).description
 
 
+def test_waits_that_began_when_all_else_had_ended() -> None:
+    made = hung()
+    made.hang = {**(made.hang or {}), "waiters": [{"agent": "mma", "operation": "join", "since": 330}]}
+    [waiting] = [each for each in Read([all_of(made)]).slices() if each["category"] == "never ends"]
+    assert (waiting["name"], waiting["begin"], waiting["end"]) == ("join", 330, 5000)
+    # What nobody chose is not there.
+    for chosen in (Selection(roles=("load",)), Selection(cycles=(0, 100))):
+        assert not [each for each in Read([cut(made, 0, chosen)]).slices() if each["category"] == "never ends"]
+
+
 def test_what_is_known_of_a_launch() -> None:
     [track, *_] = Read([all_of(measured(complete=False))]).tracks.values()
     assert track.description == (

@@ -7,6 +7,7 @@ from analysis.synthetic_traces import hung, launch, pipeline
 from exports.export_samples import all_of, awkward, copies
 
 from tlxviz._errors import UsageError
+from tlxviz.exports.formats import FORMATS
 from tlxviz.exports.model import Cut
 from tlxviz.exports.selection import Selection, cut, cuts
 from tlxviz.trace import Track, TrackKind
@@ -111,6 +112,15 @@ def test_a_stretch_behind_the_launch(cycles: tuple[int, int | None]) -> None:
 
 def test_the_cycles_in_which_stores_arrive_are_part_of_the_launch() -> None:
     assert len(between(1249, None).launch.events) == 0
+
+
+def test_a_stretch_ends_with_the_launch_at_the_latest() -> None:
+    for end in (1251, 10**30):
+        chosen = between(100, end)
+        assert (chosen.begin, chosen.end) == (100, 1250)
+    assert between(0, 1249).end == 1249
+    for name in ("csv", "parquet", "perfetto", "chrome"):
+        assert len(FORMATS[name].load()([between(None, 10**30)]))
 
 
 def test_a_stretch_before_all_events() -> None:

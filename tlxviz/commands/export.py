@@ -55,7 +55,7 @@ class ExportCommand:
         to = _format(arguments.to, arguments.output)
         output = Output.choose(
             arguments.output,
-            str(path.with_suffix("") if path.name else path),
+            str(path.with_suffix("")) if path.name else "trace",
             force=arguments.force,
             suffixes=(SUFFIXES[to],),
             holds=f"{to} file",
@@ -80,7 +80,10 @@ class ExportCommand:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for part in text.split(",") if (name := part.strip()))
+    names = tuple(name for part in text.split(",") if (name := part.strip()))
+    if not names:
+        raise argparse.ArgumentTypeError(f"{text!r} names no tracks: write load, or load,'mma*'")
+    return names
 
 
 def _cycles(text: str) -> tuple[int | None, int | None]:

@@ -30,7 +30,7 @@ def with_waiters(cut: Cut) -> tuple[LaunchTrace, int]:
         row = tracks.get((str(waiter.get("agent")), int(waiter.get("cta", hang.get("cta", 0)))))
         since = int(waiter.get("since", cycle))
         end = max(since, cycle)
-        if row is None or since >= max(cut.end, cut.begin + 1) or end < cut.begin:
+        if row is None or since > cut.end or end < cut.begin:
             continue
         site = SiteRow(
             str(waiter.get("operation", "wait")),

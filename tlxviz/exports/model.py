@@ -22,7 +22,7 @@ class Cut:
     begin: int
     """SM cycle at which the chosen stretch of time begins. Events that reach into it are whole."""
     end: int
-    """SM cycle at which it ends."""
+    """SM cycle at which it ends; not after the launch."""
     whole: LaunchTrace | None = None
     """The launch of which something was chosen; None if that is all of it."""
     rows: NDArray[np.intp] | None = None

@@ -52,13 +52,16 @@ def cut(launch: LaunchTrace, number: int, selection: Selection) -> Cut:
     if len(chosen) and not chosen.any():
         raise UsageError(_nothing(launch, number, selection))
     first, last = _extent(launch.tracks, launch.events)
+    over = max(last, launch.cycles)
     begin, end = selection.cycles
-    if (begin is not None and begin >= max(last, launch.cycles, 1)) or (end is not None and end <= first):
+    if (begin is not None and begin >= max(over, 1)) or (end is not None and end <= first):
         stretch = ":".join("" if each is None else str(each) for each in selection.cycles)
         raise UsageError(
             f"launch {number} ({launch.kernel}) has nothing in cycles {stretch}: "
             f"it was recorded from cycle {first} to {last}."
         )
+    if end is not None:
+        end = min(end, over)
     events = launch.events
     keep = chosen[events["track"]] if len(chosen) else np.ones(len(events), dtype=np.bool_)
     if begin is not None:
@@ -80,7 +83,7 @@ def cut(launch: LaunchTrace, number: int, selection: Selection) -> Cut:
         replace(launch, tracks=tracks, events=events),
         number,
         begin,
-        end if end is not None else max(last, begin),
+        max(last, begin) if end is None else end,
         launch,
         rows,
     )

@@ -1,4 +1,4 @@
-"""Many protobuf messages of one form, as bytes: a second for each million, where objects take a minute.
+"""Many protobuf messages of one form, as bytes: a twentieth of what objects take.
 
 All messages of a form have one length. Numbers have as many bytes as the largest of their column needs: the format lets
 a number end in bytes that add nothing, and Perfetto itself writes lengths so.
