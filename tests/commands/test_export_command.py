@@ -137,28 +137,64 @@ def test_an_empty_trace_and_an_empty_launch(capsys: pytest.CaptureFixture[str]) 
     assert rows("empty.csv") == []
 
 
-@pytest.mark.parametrize(
-    ("name", "package"), [("parquet", "pyarrow"), ("perfetto", "perfetto"), ("perfetto", "google")]
-)
-def test_a_package_that_is_missing(
-    name: str, package: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+class Raising:
+    """Stands before all that finds modules, and raises an error for one package."""
+
+    def __init__(self, package: str, error: Exception) -> None:
+        self.package, self.error = package, error
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        if name.partition(".")[0] == self.package:
+            raise self.error
+
+
+@pytest.fixture
+def anew(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """What a format imports is imported anew."""
     for module in list(sys.modules):
         if module.partition(".")[0] in {"pyarrow", "perfetto", "google"} or module.startswith("tlxviz.exports."):
             monkeypatch.delitem(sys.modules, module)
+    return monkeypatch
 
-    class Blocked:
-        def find_spec(self, name: str, *_: Any) -> None:
-            if name.partition(".")[0] == package:
-                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr(sys, "meta_path", [Blocked(), *sys.meta_path])
+@pytest.mark.parametrize(
+    ("name", "package", "called"),
+    [("parquet", "pyarrow", "pyarrow"), ("perfetto", "perfetto", "perfetto"), ("perfetto", "google", "protobuf")],
+)
+def test_a_package_that_is_missing(
+    name: str, package: str, called: str, anew: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = ModuleNotFoundError(f"No module named {package!r}", name=package)
+    anew.setattr(sys, "meta_path", [Raising(package, missing), *sys.meta_path])
     status, message = error(capsys, "--to", name, "x.tlxtrace")
-    assert status != 0
-    assert f"this format needs the package {package}: pip install 'tlxviz[export]'" in message
+    assert status == 3
+    assert f"this format needs the package {called}: pip install 'tlxviz[export]'" in message
     # Others need nothing.
     assert main(["export", "-q", "--to", "csv", "x.tlxtrace"]) == 0
     assert main(["export", "-q", "--to", "chrome", "x.tlxtrace"]) == 0
+
+
+class VersionError(Exception):
+    """As that of protobuf, which it raises for a runtime that is older than generated code."""
+
+    __module__ = "google.protobuf.runtime_version"
+
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        VersionError("gencode 6.31.1 runtime 5.29.0"),
+        ImportError("cannot import name 'runtime_version' from 'google.protobuf'", name="google.protobuf"),
+    ],
+)
+def test_a_package_that_is_too_old(
+    raised: Exception, anew: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    anew.setattr(sys, "meta_path", [Raising("google", raised), *sys.meta_path])
+    status, message = error(capsys, "--to", "perfetto", "x.tlxtrace")
+    assert status == 3
+    assert "needs another version of protobuf: pip install --upgrade 'tlxviz[export]'" in message
+    assert str(raised) in message
 
 
 def test_help_imports_no_package_of_a_format() -> None:

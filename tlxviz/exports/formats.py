@@ -20,7 +20,7 @@ def _parquet() -> Writer:
 
 
 def _perfetto() -> Writer:
-    with needing("perfetto", "export"), needing("google", "export"):
+    with needing("perfetto", "export"), needing("google", "export", "protobuf"):
         from tlxviz.exports.perfetto_trace import perfetto
 
     return perfetto

@@ -60,8 +60,6 @@ def cut(launch: LaunchTrace, number: int, selection: Selection) -> Cut:
             f"launch {number} ({launch.kernel}) has nothing in cycles {stretch}: "
             f"it was recorded from cycle {first} to {last}."
         )
-    if end is not None:
-        end = min(end, over)
     events = launch.events
     keep = chosen[events["track"]] if len(chosen) else np.ones(len(events), dtype=np.bool_)
     if begin is not None:
@@ -83,7 +81,7 @@ def cut(launch: LaunchTrace, number: int, selection: Selection) -> Cut:
         replace(launch, tracks=tracks, events=events),
         number,
         begin,
-        max(last, begin) if end is None else end,
+        max(last, begin) if end is None else min(end, over),
         launch,
         rows,
     )
