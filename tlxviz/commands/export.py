@@ -17,10 +17,9 @@ from tlxviz.commands.output import Output
 from tlxviz.embedded.kernel_filter import KernelFilter
 
 if TYPE_CHECKING:
-    from tlxviz.exports.model import Format
     from tlxviz.trace.model import LaunchTrace
 
-SUFFIXES = {"csv": ".csv"}
+SUFFIXES = {"csv": ".csv", "parquet": ".parquet", "perfetto": ".perfetto-trace", "chrome": ".json"}
 """Those of `tlxviz.exports.formats`, whose import `tlxviz --help` need not wait for."""
 
 
@@ -56,28 +55,35 @@ class ExportCommand:
         to = _format(arguments.to, arguments.output)
         output = Output.choose(
             arguments.output,
-            str(path.with_suffix("")),
+            str(path.with_suffix("")) if path.name else "trace",
             force=arguments.force,
             suffixes=(SUFFIXES[to],),
             holds=f"{to} file",
         )
         with importing():
             from tlxviz.exports.formats import FORMATS
-            from tlxviz.exports.selection import Selection, cut
+            from tlxviz.exports.selection import Selection, cuts
             from tlxviz.trace import load_trace
 
-        format_ = FORMATS[to]
-        write = format_.load()
-        launches = _chosen(arguments, load_trace(path).launches, format_)
-        selection = Selection(arguments.ctas, arguments.roles, arguments.range)
-        name = output.write(write([cut(launch, number, selection) for number, launch in launches]))
+            format_ = FORMATS[to]
+            write = format_.load()
+        launches = _chosen(arguments, load_trace(path).launches)
+        chosen = cuts(launches, Selection(arguments.ctas, arguments.roles, arguments.range))
+        if format_.single and len(chosen) > 1:
+            if not arguments.quiet:
+                streams.note(f"written is launch {chosen[0].number}, one of {len(chosen)}; --launch N writes another")
+            chosen = chosen[:1]
+        name = output.write(write(chosen))
         if not arguments.quiet:
             streams.note(f"export: {name}")
         return int(ExitCode.OK)
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for part in text.split(",") if (name := part.strip()))
+    names = tuple(name for part in text.split(",") if (name := part.strip()))
+    if not names:
+        raise argparse.ArgumentTypeError(f"{text!r} names no tracks: write load, or load,'mma*'")
+    return names
 
 
 def _cycles(text: str) -> tuple[int | None, int | None]:
@@ -103,9 +109,7 @@ def _format(given: str | None, output: str | None) -> str:
     raise UsageError(f"say what to write: --to {', '.join(SUFFIXES)}, or -o with a name that ends so.")
 
 
-def _chosen(
-    arguments: argparse.Namespace, launches: Sequence[LaunchTrace], format_: Format
-) -> list[tuple[int, LaunchTrace]]:
+def _chosen(arguments: argparse.Namespace, launches: Sequence[LaunchTrace]) -> list[tuple[int, LaunchTrace]]:
     """The launches to write, with their numbers. Raises UsageError where there are none."""
     source: str = arguments.trace
     number: int | None = arguments.launch
@@ -119,6 +123,4 @@ def _chosen(
     if not fitting:
         held = ", ".join(dict.fromkeys(launch.kernel for launch in launches))
         raise UsageError(f"{source} has no such launch of {', '.join(arguments.kernel)}: it has {held}.")
-    if format_.single and len(fitting) > 1 and not arguments.quiet:
-        streams.note(f"written is launch {fitting[0][0]} of {len(fitting)}; --launch N writes another")
-    return fitting[:1] if format_.single else fitting
+    return fitting

@@ -102,7 +102,7 @@ class Output:
         save_trace(trace, path, force=self.force and not self.numbered)
         return path.name if self.numbered else self.name
 
-    def write(self, data: bytes) -> str:
+    def write(self, data: bytes | memoryview) -> str:
         """Write bytes, whole or not at all. Returns the name that they got."""
         from tlxviz.trace import numbered_path
         from tlxviz.trace.whole import write_whole

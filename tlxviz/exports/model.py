@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tlxviz.trace.model import LaunchTrace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Cut:
     """A launch, or what was chosen of it."""
 
@@ -19,11 +22,30 @@ class Cut:
     begin: int
     """SM cycle at which the chosen stretch of time begins. Events that reach into it are whole."""
     end: int
-    """SM cycle at which it ends."""
+    """SM cycle at which it ends; not after the launch."""
+    whole: LaunchTrace | None = None
+    """The launch of which something was chosen; None if that is all of it."""
+    rows: NDArray[np.intp] | None = None
+    """The chosen events' rows in `whole`; None for all."""
+
+    def numbers(self) -> NDArray[np.int64]:
+        """Each event's row in the whole launch, by which it is called in every file."""
+        if self.rows is None:
+            return np.arange(len(self.launch.events), dtype=np.int64)
+        return self.rows.astype(np.int64)
+
+    def released_by(self) -> NDArray[np.int64]:
+        """The number of the event that let each go on, chosen or not; -1 for none."""
+        if self.rows is None or self.whole is None:
+            return self.launch.events["released_by"]
+        return self.whole.events["released_by"][self.rows]
 
 
-Writer = Callable[[Sequence[Cut]], bytes]
-"""From launches, at least one, to what the file holds."""
+Content = bytes | memoryview
+"""What a file holds."""
+
+Writer = Callable[[Sequence[Cut]], Content]
+"""From launches, at least one, to a file of them."""
 
 
 @dataclass(frozen=True, slots=True)

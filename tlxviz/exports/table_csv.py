@@ -7,18 +7,35 @@ import io
 from collections.abc import Sequence
 
 from tlxviz.exports.model import Cut
-from tlxviz.exports.table import table
+from tlxviz.exports.records import Choice, Decimal, Lines, Piece, Thousandths, joined
+from tlxviz.exports.table import Column, Nanoseconds, Texts, table
 
 
-def csv(cuts: Sequence[Cut]) -> bytes:
+def csv(cuts: Sequence[Cut]) -> memoryview:
     """UTF-8 with a heading; texts are quoted where they need it, times in ns have three decimals."""
-    columns = table(cuts)
-    text = io.StringIO()
-    writer = csv_module.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    written = [
-        [f"{value:.3f}" for value in column.tolist()] if column.dtype.kind == "f" else column.tolist()
-        for column in columns.values()
-    ]
-    writer.writerows(zip(*written, strict=True))
-    return text.getvalue().encode()
+    parts: list[bytes | Lines] = []
+    for each in cuts:
+        columns = table(each)
+        parts = parts or [",".join(columns).encode() + b"\n"]
+        pieces: list[Piece] = []
+        for column in columns.values():
+            pieces += [_piece(column), b","]
+        pieces[-1] = b"\n"
+        parts.append(Lines(pieces, len(each.launch.events)))
+    return joined(parts)
+
+
+def _piece(column: Column) -> Piece:
+    if isinstance(column, Texts):
+        return Choice([_quoted(text) for text in column.values], column.index)
+    if isinstance(column, Nanoseconds):
+        return Thousandths(column.picoseconds)
+    return Decimal(column)
+
+
+def _quoted(text: str) -> bytes:
+    line = io.StringIO()
+    # Both characters that end lines, else the writer quotes neither; and a second field, since an empty one that stands
+    # alone is quoted.
+    csv_module.writer(line, lineterminator="\r\n").writerow([text, ""])
+    return line.getvalue().removesuffix(",\r\n").encode()

@@ -23,7 +23,7 @@ _REASONS = {
 }
 
 
-def write_whole(path: Path, data: bytes, *, force: bool = False) -> None:
+def write_whole(path: Path, data: bytes | memoryview, *, force: bool = False) -> None:
     """Puts `data` at `path`, by way of a temporary file in the same folder that is gone afterwards in every case.
 
     Raises UsageError if the path exists and `force` is not set, TraceFileError if it cannot be written.
@@ -57,7 +57,7 @@ def write_whole(path: Path, data: bytes, *, force: bool = False) -> None:
                 temporary.unlink()
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, data: bytes | memoryview) -> None:
     # Unlike those of `tempfile`, the file gets the permissions that the user's umask leaves.
     with open(path, "xb") as file:
         file.write(data)
