@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 from tlxviz._errors import ExitCode, UsageError
 from tlxviz.commands import streams
 from tlxviz.commands.base import named
-from tlxviz.commands.choices import parse_ctas
+from tlxviz.commands.choices import parse_ctas, parse_iterations
 from tlxviz.commands.interrupts import importing
 from tlxviz.commands.launches import check_launches
 from tlxviz.commands.output import Output
 from tlxviz.embedded.kernel_filter import KernelFilter
 
 if TYPE_CHECKING:
-    from tlxviz.exports.model import Format
+    from tlxviz.exports.model import Cut, Format
     from tlxviz.trace.model import LaunchTrace
 
-SUFFIXES = {"csv": ".csv"}
+SUFFIXES = {"csv": ".csv", "svg": ".svg", "png": ".png"}
 """Those of `tlxviz.exports.formats`, whose import `tlxviz --help` need not wait for."""
 
 
@@ -48,11 +48,19 @@ class ExportCommand:
             default=(None, None),
             help="only SM cycles A to B; either may be left out",
         )
+        add(
+            "--iterations",
+            metavar="A:B",
+            type=parse_iterations,
+            help="only the stretch of time of iterations A to B-1 of the innermost loop",
+        )
         add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
         add("trace", metavar="TRACE", type=named, help="a .tlxtrace file")
 
     def run(self, arguments: argparse.Namespace) -> int:
         path = Path(arguments.trace)
+        if arguments.iterations is not None and arguments.range != (None, None):
+            raise UsageError("--range and --iterations both choose a stretch of time: give one of them.")
         to = _format(arguments.to, arguments.output)
         output = Output.choose(
             arguments.output,
@@ -63,6 +71,7 @@ class ExportCommand:
         )
         with importing():
             from tlxviz.exports.formats import FORMATS
+            from tlxviz.exports.looping import of_iterations
             from tlxviz.exports.selection import Selection, cut
             from tlxviz.trace import load_trace
 
@@ -70,7 +79,15 @@ class ExportCommand:
         write = format_.load()
         launches = _chosen(arguments, load_trace(path).launches, format_)
         selection = Selection(arguments.ctas, arguments.roles, arguments.range)
-        name = output.write(write([cut(launch, number, selection) for number, launch in launches]))
+        cuts: list[Cut] = []
+        for number, launch in launches:
+            chosen = selection
+            if arguments.iterations is not None:
+                chosen = of_iterations(launch, number, chosen, *arguments.iterations)
+            if format_.focus is not None:
+                chosen = format_.focus()(launch, chosen)
+            cuts.append(cut(launch, number, chosen))
+        name = output.write(write(cuts))
         if not arguments.quiet:
             streams.note(f"export: {name}")
         return int(ExitCode.OK)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tlxviz.exports.model import Format, Writer
+from tlxviz.exports.errors import needing
+from tlxviz.exports.model import Focus, Format, Writer
 
 
 def _csv() -> Writer:
@@ -11,6 +12,26 @@ def _csv() -> Writer:
     return csv
 
 
+def _svg() -> Writer:
+    with needing("matplotlib", "export"):
+        from tlxviz.exports.figure.writers import svg
+    return svg
+
+
+def _png() -> Writer:
+    with needing("matplotlib", "export"):
+        from tlxviz.exports.figure.writers import png
+    return png
+
+
+def _figure_focus() -> Focus:
+    from tlxviz.exports.figure.focus import focus
+
+    return focus
+
+
 FORMATS: dict[str, Format] = {
     "csv": Format(".csv", "a table of the events, with units in the columns' names", _csv),
+    "svg": Format(".svg", "a figure for a page, vectors and text", _svg, single=True, focus=_figure_focus),
+    "png": Format(".png", "the same in pixels", _png, single=True, focus=_figure_focus),
 }
