@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TTGIR = ".ttgir"
 _SUFFIXES = (".svg", ".png", ".pdf", ".dot")
-_KINDS = ("pipeline", "barriers")
+_KINDS = ("pipeline", "barriers", "deadlock", "memory")
 """Those of `tlxviz.diagrams.kinds`, whose import `tlxviz --help` need not wait for."""
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -96,7 +97,7 @@ class _Sheet:
                         )
                     )
 
-    def _boxes(self, number: int, look: Look) -> NDArray[np.float64]:
+    def _boxes(self, number: int, look: Look) -> NDArray[Any]:
         """Begin, end, top and bottom of a lane's slices of one look."""
         row, boxes = self._page.rows[number], self._shown[number].boxes
         of = boxes.look == look
@@ -236,7 +237,7 @@ def _widest(begin: float, end: float, taken: Sequence[tuple[float, float]]) -> t
     return max([*free, (begin, end)], key=lambda each: each[1] - each[0])
 
 
-def _path(boxes: NDArray[np.float64]) -> Path:
+def _path(boxes: NDArray[Any]) -> Path:
     """Rectangles of begin, end, top and bottom as one path."""
     left, right, top, bottom = boxes.T
     corners = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
