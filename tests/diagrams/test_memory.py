@@ -10,11 +10,11 @@ import pytest
 from analysis.synthetic_traces import DEVICE, launch, pipeline
 from tui.ring_scene import ring
 
+from tlxviz.analysis.slot_times import COLUMNS, slot_times
 from tlxviz.commands import main
 from tlxviz.diagrams.kinds import KINDS, Subject
 from tlxviz.diagrams.memory import Column, memory
 from tlxviz.diagrams.memory_dot import memory_dot
-from tlxviz.diagrams.memory_time import COLUMNS, slot_times
 from tlxviz.ir import load_program
 from tlxviz.ir.program import Program
 from tlxviz.trace import Track, TrackKind

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tlxviz.diagrams.memory_time import SlotTimes, slot_times
+from tlxviz.analysis.slot_times import SlotTimes, slot_times
 from tlxviz.diagrams.model import EdgeKind
 from tlxviz.diagrams.uses import Use, line_of, uses
 from tlxviz.diagrams.wording import bytes_text, name_of, shape_text, space_text

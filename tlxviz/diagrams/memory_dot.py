@@ -7,10 +7,10 @@ from html import escape
 from itertools import groupby
 from textwrap import wrap
 
+from tlxviz.analysis.slot_times import COLUMNS, FILL, FREE, FULL, READ, SUMS, SlotTimes
 from tlxviz.diagrams.canvas import graph
 from tlxviz.diagrams.looks import HEADING, LINES
 from tlxviz.diagrams.memory import TENSOR_MEMORY, Block, MemoryMap
-from tlxviz.diagrams.memory_time import COLUMNS, FILL, FREE, FULL, READ, SUMS, SlotTimes
 from tlxviz.diagrams.wording import bytes_text, number_of
 
 _POINTS_PER_KIB = 1.5
