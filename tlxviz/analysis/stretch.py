@@ -87,13 +87,15 @@ def end_of_last(launch: LaunchTrace, occupied: Occupation, row: int, first: int)
         first: Position of the iteration's first event in the columns of `Occupation`.
     """
     part = occupied.of_track(row)
-    rows = occupied.row[first : part.stop]
-    same = np.ones(len(rows), bool)
-    for name in ("inner", "outer"):
-        column = launch.events[name][rows]
-        same &= column == column[0]
-    count = len(same) if bool(same.all()) else int(np.argmin(same))
-    last = first + count - 1
+    site, inner, outer = (launch.events[name][occupied.row[part]] for name in ("site", "inner", "outer"))
+    at = first - part.start
+    same = (inner == inner[at]) & (outer == outer[at])
+    # an operation of an outer loop has `inner` equal to `outer`, which may happen to be this iteration's number
+    nested = np.isin(site, site[inner != outer])
+    if bool(nested.any()):
+        same &= nested
+    same = same[at:]
+    last = first + (len(same) if bool(same.all()) else int(np.argmin(same))) - 1
     return int(occupied.begin[last] + occupied.cycles[last])
 
 

@@ -34,5 +34,5 @@ def graph(title: str, notes: Sequence[str], legend: Sequence[tuple[str, str]]) -
     heading = f'<<table border="0" cellpadding="3"><tr><td><b>{escape(title)}</b></td></tr>{rows}</table>>'
     made.attr(label=heading, labelloc="t", fontname=FONT, fontsize="14", bgcolor="white")
     made.attr("node", fontname=FONT, fontsize="11", color=LINES)
-    made.attr("edge", fontname=FONT, fontsize="9")
+    made.attr("edge", fontname=FONT, fontsize="10")
     return made
