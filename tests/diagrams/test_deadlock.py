@@ -194,6 +194,17 @@ def test_who_has_arrived_in_the_phase_is_not_missing() -> None:
     assert ("empty[0]", "missing", "mma") in edges(deadlock(made))
 
 
+def test_the_last_arrival_is_known_in_a_cta_that_was_not_traced() -> None:
+    last = {"agent": "a", "cta": 3, "cycle": 90, "line": 7}
+    at = {"cta": 3, "completed_phases": 4, "pending": 1, "count": 2, "last_arrival": last}
+    arriving = [arriver("a", "x"), arriver("b", "x", ended=True)]
+    drawn = deadlock(hanging([waiter("w", "x", **at), waiter("a", "y", cta=3)], arriving))
+    assert {edge for edge in edges(drawn) if edge[0] == "x[0]"} == {("x[0]", "arrived", "a"), ("x[0]", "missing", "b")}
+    # where the phase has none, the last arrival was one of the phase before
+    drawn = deadlock(hanging([waiter("w", "x", **at | {"pending": 2}), waiter("a", "y", cta=3)], arriving))
+    assert {edge for edge in edges(drawn) if edge[0] == "x[0]"} == {("x[0]", "missing", "a"), ("x[0]", "missing", "b")}
+
+
 def test_threads_of_a_named_barrier() -> None:
     at = {"operation": "named_wait", "slot": 9, "pending": 96, "count": 256, "completed_phases": 0}
     drawn = deadlock(

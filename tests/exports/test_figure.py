@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree
@@ -269,6 +270,20 @@ def test_iterations_that_are_not_there(
     assert main(["export", "-o", "a.svg", *options, "x.tlxtrace"]) == 2
     assert said in capsys.readouterr().err
     assert not Path("a.svg").exists()
+
+
+def test_without_matplotlib_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_trace(Trace([pipeline()]), "x.tlxtrace")
+    for name in [each for each in sys.modules if each.startswith(("matplotlib", "tlxviz.exports.figure"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert main(["export", "--to", "png", "x.tlxtrace"]) == 3
+    said = "this format needs the package matplotlib: pip install 'tlxviz[export]'"
+    assert capsys.readouterr().err == f"tlxviz: error: {said}\n"
+    assert main(["export", "-q", "--to", "csv", "x.tlxtrace"]) == 0
 
 
 def test_the_command_knows_the_suffixes() -> None:

@@ -53,6 +53,10 @@ def _arrived(launch: LaunchTrace, waiter: Waiter, agent: str, lines: set[int]) -
     kinds = _ARRIVALS.get(waiter.operation)
     if kinds is None or waiter.completed_phases is None or waiter.slot is None:
         return None
+    last = waiter.last_arrival
+    some = None not in (waiter.pending, waiter.count) and waiter.pending != waiter.count
+    if last is not None and some and last.agent == agent and last.line in lines and last.cta in (None, waiter.cta):
+        return last.cycle  # where a phase has arrivals, the last one belongs to it; also in a CTA that was not traced
     tracks = [
         number
         for number, track in enumerate(launch.tracks)
