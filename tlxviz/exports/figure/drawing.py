@@ -5,28 +5,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import FancyArrowPatch, Patch, PathPatch
+from matplotlib.patches import FancyArrowPatch, PathPatch
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
-from matplotlib.ticker import FuncFormatter, MaxNLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from tlxviz.exports.figure import margins
 from tlxviz.exports.figure.arrows import Arrow, arrows
 from tlxviz.exports.figure.brackets import Bracket, Brackets, brackets
-from tlxviz.exports.figure.lanes import COLUMNS, Lane
-from tlxviz.exports.figure.looks import APPEARANCES, Look
-from tlxviz.exports.figure.page import POINTS, TEXT, TITLE, WIDTH, Page, page
-from tlxviz.exports.figure.wording import fitted, label, subtitle, title, width
+from tlxviz.exports.figure.lanes import Lane
+from tlxviz.exports.figure.looks import APPEARANCES, INK, Look
+from tlxviz.exports.figure.page import POINTS, TEXT, WIDTH, Page, page
+from tlxviz.exports.figure.wording import fitted, label, width
 from tlxviz.exports.model import Cut
 
-_INK, _PALE = "#16181d", "#9aa1ab"
+_PALE = "#9aa1ab"
 _NARROWEST = 1 / 1500
 """Width of what takes no time, as a share of what is shown."""
 _OUTLINED = 3.0
@@ -56,9 +56,9 @@ def drawn(cut: Cut, shown: list[Lane]) -> Figure:
     released = arrows(cut, shown)
     sheet.arrows(released)
     sheet.labels(released)
-    _times(axes, cut)
-    _heading(figure, cut, shown, laid)
-    _legend(figure, shown, arrowed=bool(released), laid=laid)
+    margins.times(axes, cut)
+    margins.heading(figure, cut, shown, laid)
+    margins.legend(figure, shown, arrowed=bool(released), laid=laid)
     if not any(len(lane.boxes.begin) for lane in shown):
         said = "nothing was recorded here"
         axes.text(0.5, 0.5, said, transform=axes.transAxes, ha="center", va="center", fontsize=TEXT)
@@ -124,7 +124,7 @@ class _Sheet:
             va="center",
             fontsize=size,
             fontweight=weight,
-            color=_INK,
+            color=INK,
             annotation_clip=False,
             linespacing=1.0,
         )
@@ -183,7 +183,7 @@ class _Sheet:
             right = each.end - (inset if each.to_end else 0)
             xs = [left, left, right, right]
             ys = [y + leg if each.from_begin else y, y, y, y + leg if each.to_end else y]
-            self._axes.add_line(Line2D(xs, ys, color=_INK, linewidth=0.8, solid_joinstyle="miter"))
+            self._axes.add_line(Line2D(xs, ys, color=INK, linewidth=0.8, solid_joinstyle="miter"))
             if each.from_begin:
                 self._axes.axvline(each.begin, color=_PALE, linewidth=0.5, linestyle=(0, (2, 2)), zorder=0.5)
             if number % step == 0 and (right - left) * self._points > (width(each.label, TEXT) + 2) / step:
@@ -194,7 +194,7 @@ class _Sheet:
                     ha="center",
                     va="center" if between else "bottom",
                     fontsize=TEXT,
-                    color=_INK,
+                    color=INK,
                     bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8} if between else None,
                 )
 
@@ -211,7 +211,7 @@ class _Sheet:
                     shrinkA=0,
                     shrinkB=0,
                     linewidth=0.8,
-                    color=_INK,
+                    color=INK,
                     zorder=5,
                     path_effects=[withStroke(linewidth=2.2, foreground="white")],
                 )
@@ -244,79 +244,3 @@ def _path(boxes: NDArray[Any]) -> Path:
     points = np.stack([np.stack(corner, axis=1) for corner in corners], axis=1).reshape(-1, 2)
     codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
     return Path(points, np.tile(np.array(codes, np.uint8), len(boxes)))
-
-
-def _times(axes: Axes, cut: Cut) -> None:
-    """SM cycles below, ns above."""
-    axes.set_yticks([])
-    for side in ("left", "right"):
-        axes.spines[side].set_visible(False)
-    axes.set_xlabel("SM cycles from the start of the launch", fontsize=TEXT, labelpad=2)
-    axes.tick_params(axis="x", labelsize=TEXT, length=3, pad=2)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=7, integer=True))
-    axes.xaxis.set_major_formatter(FuncFormatter(_number))
-    clock = cut.launch.clock_mhz
-    if clock <= 0:
-        return
-    above = axes.secondary_xaxis("top", functions=(_times_of(1e3 / clock), _times_of(clock / 1e3)))
-    above.set_xlabel(f"ns, at {clock:,.0f} MHz", fontsize=TEXT, labelpad=3)
-    above.tick_params(axis="x", labelsize=TEXT, length=3, pad=1)
-    above.xaxis.set_major_locator(MaxNLocator(nbins=7))
-    above.xaxis.set_major_formatter(FuncFormatter(_number))
-
-
-def _times_of(factor: float) -> Callable[[ArrayLike], ArrayLike]:
-    return lambda values: np.multiply(np.asarray(values, np.float64), factor)
-
-
-def _number(value: float, _: object) -> str:
-    return f"{value:,.0f}" if abs(value - round(value)) < 1e-6 else f"{value:,.6g}"
-
-
-def _heading(figure: Figure, cut: Cut, shown: list[Lane], laid: Page) -> None:
-    room = (WIDTH - 0.3) * POINTS
-    said = subtitle(cut, shown)
-    if any(lane.coarse for lane in shown):
-        said += f"; each {(cut.end - cut.begin) / COLUMNS:,.0f} cycles show what prevails in them"
-    for text, size, below in ((title(cut), TITLE, 0.16), (said, TEXT, 0.32)):
-        figure.text(
-            0.15 / WIDTH,
-            1 - below / laid.height,
-            fitted(text, size, room),
-            fontsize=size,
-            va="baseline",
-            color=_INK,
-        )
-
-
-def _legend(figure: Figure, shown: Sequence[Lane], *, arrowed: bool, laid: Page) -> None:
-    present = {look for lane in shown for look in lane.boxes.look.tolist()}
-    handles: list[Patch | Line2D] = [
-        Patch(
-            facecolor=seen.fill,
-            edgecolor=seen.line if seen.line != "#ffffff" else seen.fill,
-            hatch=seen.hatch or None,
-            linewidth=0.5,
-            label=seen.word,
-        )
-        for look, seen in APPEARANCES.items()
-        if look in present
-    ]
-    if arrowed:
-        handles.append(
-            Line2D([], [], color=_INK, linewidth=0.8, marker=">", markersize=3.5, markevery=[1], label="releases")
-        )
-    if handles:
-        figure.legend(
-            handles=handles,
-            loc="lower center",
-            bbox_to_anchor=(0.5, 0.04 / laid.height),
-            ncols=len(handles),
-            fontsize=TEXT,
-            frameon=False,
-            handlelength=2.2,
-            handleheight=1.1,
-            columnspacing=1.4,
-            borderpad=0,
-            borderaxespad=0,
-        )

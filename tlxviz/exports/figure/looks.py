@@ -8,6 +8,8 @@ from enum import IntEnum
 from tlxviz.trace.model import TrackKind
 from tlxviz.trace.vocabulary import Work, meaning
 
+INK = "#16181d"
+
 
 class Look(IntEnum):
     """What a slice shows, in the order of the legend."""
