@@ -17,7 +17,8 @@ from tlxviz.commands.output import Output
 from tlxviz.embedded.kernel_filter import KernelFilter
 
 if TYPE_CHECKING:
-    from tlxviz.exports.model import Cut, Format
+    from tlxviz.exports.model import Format
+    from tlxviz.exports.selection import Selection
     from tlxviz.trace.model import LaunchTrace
 
 SUFFIXES = {"csv": ".csv", "svg": ".svg", "png": ".png"}
@@ -71,26 +72,28 @@ class ExportCommand:
         )
         with importing():
             from tlxviz.exports.formats import FORMATS
-            from tlxviz.exports.looping import of_iterations
-            from tlxviz.exports.selection import Selection, cut
+            from tlxviz.exports.selection import cut
             from tlxviz.trace import load_trace
 
         format_ = FORMATS[to]
         write = format_.load()
         launches = _chosen(arguments, load_trace(path).launches, format_)
-        selection = Selection(arguments.ctas, arguments.roles, arguments.range)
-        cuts: list[Cut] = []
-        for number, launch in launches:
-            chosen = selection
-            if arguments.iterations is not None:
-                chosen = of_iterations(launch, number, chosen, *arguments.iterations)
-            if format_.focus is not None:
-                chosen = format_.focus()(launch, chosen)
-            cuts.append(cut(launch, number, chosen))
+        cuts = [cut(launch, number, _selection(arguments, format_, launch, number)) for number, launch in launches]
         name = output.write(write(cuts))
         if not arguments.quiet:
             streams.note(f"export: {name}")
         return int(ExitCode.OK)
+
+
+def _selection(arguments: argparse.Namespace, format_: Format, launch: LaunchTrace, number: int) -> Selection:
+    """What options, and else the format, choose of launch `number`."""
+    from tlxviz.exports.looping import of_iterations
+    from tlxviz.exports.selection import Selection
+
+    selection = Selection(arguments.ctas, arguments.roles, arguments.range)
+    if arguments.iterations is not None:
+        selection = of_iterations(launch, number, selection, *arguments.iterations)
+    return selection if format_.focus is None else format_.focus()(launch, selection)
 
 
 def _names(text: str) -> tuple[str, ...]:
