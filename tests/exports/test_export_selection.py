@@ -138,7 +138,7 @@ def test_launches_without_events_or_tracks() -> None:
 
 def test_launches_of_which_nothing_is_chosen_are_left_out() -> None:
     launches = [(0, awkward()), (1, pipeline(2)), (2, hung())]
-    assert [each.number for each in cuts(launches, Selection(roles=("mma",)))] == [1, 2]
-    assert [each.number for each in cuts(launches, Selection(cycles=(4000, None)))] == [2]
+    assert [each.number for each in cuts(launches, lambda *_: Selection(roles=("mma",)))] == [1, 2]
+    assert [each.number for each in cuts(launches, lambda *_: Selection(cycles=(4000, None)))] == [2]
     with pytest.raises(UsageError, match="launch 0 "):
-        cuts(launches, Selection(roles=("nobody",)))
+        cuts(launches, lambda *_: Selection(roles=("nobody",)))

@@ -10,16 +10,25 @@ from typing import TYPE_CHECKING
 from tlxviz._errors import ExitCode, UsageError
 from tlxviz.commands import streams
 from tlxviz.commands.base import named
-from tlxviz.commands.choices import parse_ctas
+from tlxviz.commands.choices import parse_ctas, parse_iterations
 from tlxviz.commands.interrupts import importing
 from tlxviz.commands.launches import check_launches
 from tlxviz.commands.output import Output
 from tlxviz.embedded.kernel_filter import KernelFilter
 
 if TYPE_CHECKING:
+    from tlxviz.exports.model import Format
+    from tlxviz.exports.selection import Selection
     from tlxviz.trace.model import LaunchTrace
 
-SUFFIXES = {"csv": ".csv", "parquet": ".parquet", "perfetto": ".perfetto-trace", "chrome": ".json"}
+SUFFIXES = {
+    "csv": ".csv",
+    "parquet": ".parquet",
+    "perfetto": ".perfetto-trace",
+    "chrome": ".json",
+    "svg": ".svg",
+    "png": ".png",
+}
 """Those of `tlxviz.exports.formats`, whose import `tlxviz --help` need not wait for."""
 
 
@@ -47,11 +56,19 @@ class ExportCommand:
             default=(None, None),
             help="only SM cycles A to B; either may be left out",
         )
+        add(
+            "--iterations",
+            metavar="A:B",
+            type=parse_iterations,
+            help="only the stretch of time of iterations A to B-1 of the innermost loop",
+        )
         add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
         add("trace", metavar="TRACE", type=named, help="a .tlxtrace file")
 
     def run(self, arguments: argparse.Namespace) -> int:
         path = Path(arguments.trace)
+        if arguments.iterations is not None and arguments.range != (None, None):
+            raise UsageError("--range and --iterations both choose a stretch of time: give one of them.")
         to = _format(arguments.to, arguments.output)
         output = Output.choose(
             arguments.output,
@@ -62,13 +79,13 @@ class ExportCommand:
         )
         with importing():
             from tlxviz.exports.formats import FORMATS
-            from tlxviz.exports.selection import Selection, cuts
+            from tlxviz.exports.selection import cuts
             from tlxviz.trace import load_trace
 
             format_ = FORMATS[to]
             write = format_.load()
         launches = _chosen(arguments, load_trace(path).launches)
-        chosen = cuts(launches, Selection(arguments.ctas, arguments.roles, arguments.range))
+        chosen = cuts(launches, lambda launch, number: _selection(arguments, format_, launch, number))
         if format_.single and len(chosen) > 1:
             if not arguments.quiet:
                 streams.note(f"written is launch {chosen[0].number}, one of {len(chosen)}; --launch N writes another")
@@ -77,6 +94,17 @@ class ExportCommand:
         if not arguments.quiet:
             streams.note(f"export: {name}")
         return int(ExitCode.OK)
+
+
+def _selection(arguments: argparse.Namespace, format_: Format, launch: LaunchTrace, number: int) -> Selection:
+    """What options, and else the format, choose of launch `number`."""
+    from tlxviz.exports.looping import of_iterations
+    from tlxviz.exports.selection import Selection
+
+    selection = Selection(arguments.ctas, arguments.roles, arguments.range)
+    if arguments.iterations is not None:
+        selection = of_iterations(launch, number, selection, *arguments.iterations)
+    return selection if format_.focus is None else format_.focus()(launch, selection)
 
 
 def _names(text: str) -> tuple[str, ...]:

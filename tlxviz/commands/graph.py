@@ -27,19 +27,20 @@ if TYPE_CHECKING:
 
 _TTGIR = ".ttgir"
 _SUFFIXES = (".svg", ".png", ".pdf", ".dot")
-_KINDS = ("pipeline", "barriers")
+_KINDS = ("pipeline", "barriers", "deadlock", "memory")
 """Those of `tlxviz.diagrams.kinds`, whose import `tlxviz --help` need not wait for."""
 
 
 class GraphCommand:
-    """Draw a kernel: its warp groups with what they copy, multiply and wait for, or a table of its barriers.
+    """Draw a kernel: its warp groups with what they copy, multiply and wait for, a table of its barriers, its memory,
+    or why it hangs.
 
     From a trace, from a TTGIR file, or from a script, which is simulated with its own arguments behind it
     (docs/graph.md).
     """
 
     name = "graph"
-    summary = "draw the pipeline of a kernel, or a table of its barriers"
+    summary = "draw the pipeline of a kernel, its barriers, its memory, or why it hangs"
 
     def __init__(self, backend: Backend | None = None) -> None:
         self._backend: Backend = backend or SimulatorBackend()

@@ -6,7 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tlxviz.diagrams.barriers import barriers
+from tlxviz.diagrams.deadlock import deadlock
+from tlxviz.diagrams.deadlock_dot import deadlock_dot
 from tlxviz.diagrams.dot import dot_text
+from tlxviz.diagrams.memory import memory
+from tlxviz.diagrams.memory_dot import memory_dot
 from tlxviz.diagrams.pipeline import pipeline
 from tlxviz.ir.program import Program
 from tlxviz.trace.model import LaunchTrace
@@ -29,7 +33,14 @@ class Kind:
     """Whether it shows what happened, and not only what the TTGIR says."""
 
 
+def _deadlock(subject: Subject) -> str:
+    assert subject.launch is not None  # what `needs_launch` says
+    return deadlock_dot(deadlock(subject.launch))
+
+
 KINDS: dict[str, Kind] = {
     "pipeline": Kind(lambda subject: dot_text(pipeline(subject.program))),
     "barriers": Kind(lambda subject: dot_text(barriers(subject.program))),
+    "deadlock": Kind(_deadlock, needs_launch=True),
+    "memory": Kind(lambda subject: memory_dot(memory(subject.program, subject.launch))),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tlxviz.exports.errors import needing
-from tlxviz.exports.model import Format, Writer
+from tlxviz.exports.model import Focus, Format, Writer
 
 
 def _csv() -> Writer:
@@ -32,9 +32,29 @@ def _chrome() -> Writer:
     return chrome
 
 
+def _svg() -> Writer:
+    with needing("matplotlib", "export"):
+        from tlxviz.exports.figure.writers import svg
+    return svg
+
+
+def _png() -> Writer:
+    with needing("matplotlib", "export"):
+        from tlxviz.exports.figure.writers import png
+    return png
+
+
+def _figure_focus() -> Focus:
+    from tlxviz.exports.figure.focus import focus
+
+    return focus
+
+
 FORMATS: dict[str, Format] = {
     "csv": Format(".csv", "a table of the events, with units in the columns' names", _csv),
     "parquet": Format(".parquet", "the same table with types, packed", _parquet),
     "perfetto": Format(".perfetto-trace", "a timeline for ui.perfetto.dev", _perfetto),
     "chrome": Format(".json", "the same for chrome://tracing and other viewers of its JSON", _chrome),
+    "svg": Format(".svg", "a figure for a page, vectors and text", _svg, single=True, focus=_figure_focus),
+    "png": Format(".png", "the same in pixels", _png, single=True, focus=_figure_focus),
 }

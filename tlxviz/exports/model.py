@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tlxviz.trace.model import LaunchTrace
+
+if TYPE_CHECKING:
+    from tlxviz.exports.selection import Selection
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +52,10 @@ Writer = Callable[[Sequence[Cut]], Content]
 """From launches, at least one, to a file of them."""
 
 
+Focus = Callable[[LaunchTrace, "Selection"], "Selection"]
+"""From what was chosen of a launch to what is written of it, by a format that does not hold all of one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """A kind of file. Imports nothing before `load` is called."""
@@ -60,3 +68,5 @@ class Format:
     """Imports what writes it. Raises CannotExport where a package is missing."""
     single: bool = False
     """Whether a file holds one launch only."""
+    focus: Callable[[], Focus] | None = None
+    """Imports what chooses where nothing was chosen; None for a format that holds whole launches."""

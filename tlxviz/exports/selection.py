@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -23,8 +23,10 @@ class Selection:
     """SM cycles from, and before which; None where the launch begins or ends."""
 
 
-def cuts(launches: Sequence[tuple[int, LaunchTrace]], selection: Selection) -> list[Cut]:
+def cuts(launches: Sequence[tuple[int, LaunchTrace]], choose: Callable[[LaunchTrace, int], Selection]) -> list[Cut]:
     """What is chosen of these launches, each with its number, without those of which nothing is.
+
+    `choose` may raise UsageError as well.
 
     Raises UsageError, which says what there is, where nothing is chosen of any.
     """
@@ -32,7 +34,7 @@ def cuts(launches: Sequence[tuple[int, LaunchTrace]], selection: Selection) -> l
     misfits: list[UsageError] = []
     for number, launch in launches:
         try:
-            fitting.append(cut(launch, number, selection))
+            fitting.append(cut(launch, number, choose(launch, number)))
         except UsageError as error:
             misfits.append(error)
     if not fitting and misfits:

@@ -1,0 +1,88 @@
+"""What each slot that TMA fills is at each time: being filled, full, being read, or free."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tlxviz.analysis.occupation import longest_cta, occupation
+from tlxviz.analysis.ring_fills import NEVER, Fills, filled_rings
+from tlxviz.analysis.stretch import typical_stretch
+from tlxviz.trace.model import LaunchTrace
+
+FREE, FILL, FULL, READ = "-", "f", "u", "r"
+"""Letters of `SlotTimes.states`: nobody's, being filled, full and not read yet, being read until it is given back."""
+
+COLUMNS = 96
+"""Parts of the stretch, of which each has a state."""
+SUMS = 8
+"""Parts of the stretch for which bytes in use are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotTimes:
+    cta: int
+    begin: int
+    """SM cycle."""
+    end: int
+    """SM cycle."""
+    agent: str
+    """Whose iterations these are; empty where none iterates."""
+    iterations: int
+    states: dict[str, dict[int, str]]
+    """By the buffer's name in the trace, and slot: a letter for each of `COLUMNS` parts of the stretch, what the slot
+    is in its middle."""
+    in_use: tuple[int, ...]
+    """Mean bytes of slots that are not free, in each of `SUMS` parts."""
+
+
+def slot_times(launch: LaunchTrace) -> SlotTimes | None:
+    """Over a few iterations of the CTA that took longest.
+
+    Returns:
+        None where nothing was traced, or no buffer is a ring of slots that TMA fills.
+    """
+    occupied = occupation(launch)
+    cta = longest_cta(launch, occupied.lower, occupied.upper)
+    stretch = typical_stretch(launch, occupied, cta) if cta is not None else None
+    if cta is None or stretch is None:
+        return None
+    edges = np.linspace(stretch.begin, stretch.end, COLUMNS + 1)
+    times = (edges[1:] + edges[:-1]) / 2
+    states: dict[str, dict[int, str]] = {}
+    taken = np.zeros(COLUMNS)
+    for ring in filled_rings(launch, cta):
+        for slot in ring.slots:
+            found = _states(ring.fills, slot, times)
+            taken += np.array([each != FREE for each in found]) * ring.bytes
+            states.setdefault(ring.buffer, {})[slot] = found
+    if not states:
+        return None
+    sums = taken.reshape(SUMS, -1).mean(axis=1)
+    return SlotTimes(
+        cta,
+        stretch.begin,
+        stretch.end,
+        stretch.agent,
+        stretch.iterations,
+        {name: dict(sorted(slots.items())) for name, slots in states.items()},
+        tuple(round(each) for each in sums.tolist()),
+    )
+
+
+def _states(fills: Fills, slot: int, times: NDArray[np.float64]) -> str:
+    own = fills.take(fills.slot == slot)
+    if not len(own.slot):
+        return FREE * len(times)
+    at = np.searchsorted(own.acquired, times, side="right") - 1
+    last = np.maximum(at, 0)
+    never = np.iinfo(np.int64).max
+    landed, read, released = (
+        np.where(column == NEVER, never, column)[last] for column in (own.landed, own.read, own.released)
+    )
+    found = np.select(
+        [at < 0, times < landed, times >= released, times >= read], [FREE, FILL, FREE, READ], default=FULL
+    )
+    return "".join(found.tolist())

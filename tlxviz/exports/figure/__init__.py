@@ -1,0 +1,1 @@
+"""A stretch of a launch as a figure for a page."""
