@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from diagrams.edges_by_hand import ATTENTION, HOPPER_GEMM, PLAIN_GEMM, E, edges
+from diagrams.edges_by_hand import ATTENTION, HOPPER_GEMM, PLAIN_GEMM, TUTORIAL_GEMM, E, edges
 
 from tlxviz.commands import main
 from tlxviz.diagrams.barriers import barriers
@@ -32,7 +32,12 @@ def program(name: str) -> Program:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("hopper_gemm_ws", HOPPER_GEMM), ("attention_pingpong", ATTENTION), ("plain_gemm", PLAIN_GEMM)],
+    [
+        ("hopper_gemm_ws", HOPPER_GEMM),
+        ("tutorial_gemm", TUTORIAL_GEMM),
+        ("attention_pingpong", ATTENTION),
+        ("plain_gemm", PLAIN_GEMM),
+    ],
 )
 def test_edges_are_those_of_the_source(name: str, expected: list[E]) -> None:
     assert edges(pipeline(program(name))) == sorted(expected)
