@@ -19,7 +19,7 @@ class E(NamedTuple):
     count: int = 0
     operations: int = 1
     loops: tuple[int, ...] = ()
-    """Lines of the loops around it, from the outside."""
+    """Lines of the loops and calls around it, from the outside."""
 
 
 def edges(diagram: Diagram) -> list[E]:
@@ -29,7 +29,7 @@ def edges(diagram: Diagram) -> list[E]:
     def enter(cluster: Cluster, agent: str, loops: tuple[int, ...]) -> None:
         for member in cluster.members:
             if isinstance(member, Cluster):
-                enter(member, agent, (*loops, int(member.title.removeprefix("loop, line "))))
+                enter(member, agent, (*loops, int(member.title.partition("line ")[2] or 0)))
             else:
                 places[member.key] = agent, member.line, loops
 

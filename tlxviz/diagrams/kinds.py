@@ -19,6 +19,10 @@ class Subject:
     program: Program
     launch: LaunchTrace | None = None
     """None for a bare TTGIR file, of which nothing ran."""
+    cta: int | None = None
+    """Linear number of the CTA to show, for kinds that show one; None for the traced one that took longest."""
+    iterations: tuple[int, int] | None = None
+    """Iterations of the innermost loop to show, the first and the one behind the last; None for some that are typical."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ def pipeline(program: Program) -> Diagram:
         memory[node.key] = node
     edges: dict[tuple[str, str, EdgeKind], Edge] = {}
     for use in used:
-        edge = _edge(use, where.node_of[use.operation])
+        edge = _edge(use, where.node_of[use.place])
         key = edge.source, edge.target, edge.kind
         before = edges.get(key)
         edges[key] = edge if before is None else _both(before, edge)
