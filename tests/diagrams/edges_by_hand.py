@@ -148,8 +148,8 @@ ATTENTION = [
     ),
 ]
 
-# The tutorial hopper_gemm_ws in its first configuration, BM 128, BN 128, BK 64, EPILOGUE_SUBTILE: A is 64x64 for each of
-# two groups, B 64x128 and each half of C 64x64, fp16
+# The tutorial hopper_gemm_ws in its first configuration, BM 128, BN 128, BK 64, EPILOGUE_SUBTILE: A is 64x64 for each
+# of two groups, B 64x128 and each half of C 64x64, fp16
 TA, TB, TC = 64 * 64 * 2, 64 * 128 * 2, 64 * 64 * 2
 _COPIES = {"loops": (548, 559)}
 _PRODUCTS = {"loops": (648, 660)}

@@ -156,7 +156,9 @@ def _check_options(arguments: argparse.Namespace) -> None:
     kind, iterations = arguments.kind, arguments.iterations
     if kind not in _OF_ITERATIONS and (arguments.cta is not None or iterations is not None):
         option = "--cta" if arguments.cta is not None else "--iterations"
-        raise UsageError(f"{kind} shows no part of one CTA's time: {option} is for --kind {' or '.join(_OF_ITERATIONS)}.")
+        raise UsageError(
+            f"{kind} shows no part of one CTA's time: {option} is for --kind {' or '.join(_OF_ITERATIONS)}."
+        )
     if kind == "iteration" and iterations is not None and iterations[1] > iterations[0] + 1:
         raise UsageError("iteration shows one: give --iteration N, or --kind timeline for several.")
 

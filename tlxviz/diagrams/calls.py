@@ -1,4 +1,4 @@
-"""Operations with the calls that lead to them: what a function that is not inlined does, it does at each of its calls."""
+"""Operations with the calls that lead to them: what a function that is not inlined does, each of its calls does."""
 
 from __future__ import annotations
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tlxviz._errors import UsageError
 from tlxviz.diagrams.barriers import barriers
 from tlxviz.diagrams.dot import dot_text
+from tlxviz.diagrams.iteration import iteration
 from tlxviz.diagrams.pipeline import pipeline
+from tlxviz.diagrams.stalls import stalls
+from tlxviz.diagrams.timeline import timeline
 from tlxviz.ir.program import Program
 from tlxviz.trace.model import LaunchTrace
 
@@ -22,7 +26,14 @@ class Subject:
     cta: int | None = None
     """Linear number of the CTA to show, for kinds that show one; None for the traced one that took longest."""
     iterations: tuple[int, int] | None = None
-    """Iterations of the innermost loop to show, the first and the one behind the last; None for some that are typical."""
+    """Iterations of the innermost loop to show: the first, and the one behind the last. None for typical ones."""
+
+    @property
+    def happened(self) -> LaunchTrace:
+        """The launch, of kinds that need one."""
+        if self.launch is None:
+            raise UsageError("nothing ran, of which this could be drawn.")
+        return self.launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,4 +47,7 @@ class Kind:
 KINDS: dict[str, Kind] = {
     "pipeline": Kind(lambda subject: dot_text(pipeline(subject.program))),
     "barriers": Kind(lambda subject: dot_text(barriers(subject.program))),
+    "iteration": Kind(lambda subject: iteration(subject.happened, subject.cta, subject.iterations), needs_launch=True),
+    "stalls": Kind(lambda subject: dot_text(stalls(subject.program, subject.happened)), needs_launch=True),
+    "timeline": Kind(lambda subject: timeline(subject.happened, subject.cta, subject.iterations), needs_launch=True),
 }
