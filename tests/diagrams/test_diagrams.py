@@ -23,6 +23,7 @@ from tlxviz.tui.looks import APPEARANCES, Look
 
 DATA = Path(__file__).parent / "data"
 KERNELS = Path(__file__).parents[2] / "kernels"
+STATIC = [name for name, kind in KINDS.items() if not kind.needs_launch]
 BLACKWELL = Path(__file__).parents[1] / "ir" / "data" / "blackwell.ttgir"
 
 
@@ -147,7 +148,7 @@ def test_kernel_without_barriers_has_an_empty_table() -> None:
     assert ">none<" in dot_text(table)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", STATIC)
 @pytest.mark.parametrize("name", ["hopper_gemm_ws", "attention_pingpong", "plain_gemm"])
 def test_dot_is_the_golden_one(name: str, kind: str) -> None:
     """Written by `tlxviz graph -f --kind KIND -o NAME.KIND.dot NAME.ttgir`."""
@@ -194,8 +195,24 @@ def test_kernels_are_compiled_to_the_same_edges(
     assert edges(pipeline(made)) == sorted(expected)
 
 
+def test_the_tutorial_is_compiled_to_the_same_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("script.py").write_text(
+        "import torch\n"
+        "from triton.language.extra.tlx.tutorials.hopper_gemm_ws import matmul\n"
+        'a, b = (torch.ones(512, 512, device="cuda", dtype=torch.float16) for _ in "ab")\n'
+        "matmul(a, b)\n"
+    )
+    options = ["--device", "sim:h200", "--values", "off", "--first-config", "-q", "-o", "x.tlxtrace"]
+    assert main(["run", *options, "script.py"]) == 0
+    (launch,) = load_trace("x.tlxtrace").launches
+    made = load_program(launch.ttgir)
+    name_from_source(made, launch.source, launch.source_file, launch.source_line)
+    assert edges(pipeline(made)) == sorted(TUTORIAL_GEMM)
+
+
 @pytest.mark.skipif(shutil.which("dot") is None and shutil.which("graphviz-pure") is None, reason="nothing draws")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", STATIC)
 def test_pictures_hold_every_name(kind: str) -> None:
     made = program("attention_pingpong")
     text = KINDS[kind].dot(Subject(made))

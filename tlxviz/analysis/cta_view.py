@@ -8,6 +8,7 @@ import numpy as np
 
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.dependencies import linked
+from tlxviz.analysis.doers import doers
 from tlxviz.analysis.iterations import Iterations, loop_iterations
 from tlxviz.analysis.links import Dependencies
 from tlxviz.analysis.occupation import Occupation, longest_cta
@@ -54,6 +55,10 @@ class CtaView:
             return -1
         number = int(np.searchsorted(self.loops[track].first, row, side="right")) - 1
         return number if number >= 0 and row < self.span(track, number)[1] else -1
+
+    def doer_track(self, row: int) -> int:
+        """The track of the warp group behind an event; -1 for none."""
+        return int(doers(self.launch, self.made, np.array([row], np.int64))[0])
 
     def doer(self, row: int) -> int:
         """The event of a warp group that is behind another: itself, or what issued it to an engine; -1 for none."""
@@ -116,6 +121,6 @@ def typical(view: CtaView, track: int, count: int = 1) -> int | None:
     inside = whole if len(whole) else inside
     last = np.minimum(inside + count - 1, len(loop) - 1)
     length = np.where(loop.end[last] >= 0, loop.end[last], loop.begin[last]) - loop.begin[inside]
-    middle = np.abs(loop.begin[inside] + loop.end[inside] - known.begin - known.end)
+    middle = np.abs(2 * loop.begin[inside] + length - known.begin - known.end)
     off = np.abs(length - np.median(length))
     return int(inside[np.lexsort((middle, off))[0]])

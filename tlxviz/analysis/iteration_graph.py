@@ -14,6 +14,9 @@ from tlxviz.analysis.chains import Stretch, stretches
 from tlxviz.analysis.cta_view import CtaView
 from tlxviz.analysis.links import Activity
 
+_MOST_HOPS = 5
+"""Events without duration that the chain may pass between two others."""
+
 
 class LinkKind(StrEnum):
     RELEASE = "release"
@@ -123,9 +126,28 @@ def iteration_graph(view: CtaView, track: int, number: int) -> IterationGraph:
         else each
         for each in passages
     )
-    ways = {(later.row, earlier.row) for later, earlier in pairwise(chain)}
+    ways = _ways(view, [after - 1, *(each.row for each in chain)])
     links = [link for step in _steps(passages) for link in _links(view, step.row, ways)]
-    return IterationGraph(track, number, begin, end, passages, tuple(links), _shares(view, track, chain, max(0, tail)))
+    return IterationGraph(
+        track, number, begin, end, passages, tuple(links), _shares(view, track, chain, end - begin, tail)
+    )
+
+
+def _ways(view: CtaView, rows: list[int]) -> set[tuple[int, int]]:
+    """Events of the chain, each with the one that it comes from; those that took no time as well."""
+    made = view.made
+    found: set[tuple[int, int]] = set()
+    for later, earlier in pairwise(rows):
+        ways = [(later,)]
+        for _ in range(_MOST_HOPS):
+            there = next((way for way in ways if way[-1] == earlier), None)
+            if there is not None:
+                found |= set(pairwise(there))
+                break
+            ways = [
+                (*way, int(step)) for way in ways for step in (made.cause[way[-1]], made.before[way[-1]]) if step >= 0
+            ]
+    return found
 
 
 def _between(view: CtaView, stretch: Stretch) -> bool:
@@ -221,16 +243,18 @@ def _links(view: CtaView, row: int, ways: set[tuple[int, int]]) -> list[Link]:
     return found
 
 
-def _shares(view: CtaView, track: int, chain: list[Stretch], tail: int) -> tuple[ChainShare, ...]:
+def _shares(view: CtaView, track: int, chain: list[Stretch], cycles: int, tail: int) -> tuple[ChainShare, ...]:
     sites, site = view.launch.sites, view.launch.events["site"]
-    sums: dict[tuple[int, Activity, int], int] = {(track, Activity.ARITHMETIC, 0): tail} if tail else {}
+    sums: dict[tuple[int, Activity, int], int] = {(track, Activity.ARITHMETIC, 0): tail} if tail > 0 else {}
     for each in chain:
-        doer = each.track
-        if not view.made.on_group[each.row] and (issuer := view.doer(each.row)) >= 0:
-            doer = int(view.made.track[issuer])
+        doer = view.doer_track(each.row)
         number = int(site[each.row])
         line = 0 if _between(view, each) or number < 0 else sites[number].line
-        key = doer, each.activity, line
+        key = doer if doer >= 0 else each.track, each.activity, line
         sums[key] = sums.get(key, 0) + each.end - each.begin
+    left = cycles - sum(sums.values())
+    if left > 0:  # before a copy or product that nobody is known to have issued
+        key = view.doer_track(chain[-1].row) if chain else track, Activity.UNKNOWN, 0
+        sums[key] = sums.get(key, 0) + left
     ranking = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
     return tuple(ChainShare(*key, cycles) for key, cycles in ranking)

@@ -25,7 +25,7 @@ class Piece:
     """SM cycle."""
     work: Work
     why: Activity | None = None
-    """Of a wait: what most of it is for; None where it waits for nothing."""
+    """Of a wait: what most of it is for, or HAND_OFF; None where nothing says."""
     doer: int = -1
     """Track of the warp group that does that, or issued it; -1 for none."""
 
@@ -108,9 +108,6 @@ def _why(view: CtaView, row: int) -> tuple[Activity | None, int]:
     made = view.made
     sums: dict[tuple[Activity, int], int] = {}
     for each in stretches(made, row, int(made.begin[row])):
-        if each.row == row:
-            continue
-        doer = each.row if made.on_group[each.row] else int(made.before[each.row])
-        key = each.activity, int(made.track[doer]) if doer >= 0 else -1
+        key = each.activity, view.doer_track(each.row)
         sums[key] = sums.get(key, 0) + each.end - each.begin
     return max(sums, key=lambda key: sums[key]) if sums else (None, -1)

@@ -34,14 +34,14 @@ _OF_ITERATIONS = ("iteration", "timeline")
 
 
 class GraphCommand:
-    """Draw a kernel: its warp groups with what they copy, multiply and wait for, or a table of its barriers.
+    """Draw a kernel: its warp groups with what they copy, multiply and wait for, its barriers, or where its time went.
 
     From a trace, from a TTGIR file, or from a script, which is simulated with its own arguments behind it
     (docs/graph.md).
     """
 
     name = "graph"
-    summary = "draw the pipeline of a kernel, or a table of its barriers"
+    summary = "draw the pipeline of a kernel, its barriers, or where its time goes"
 
     def __init__(self, backend: Backend | None = None) -> None:
         self._backend: Backend = backend or SimulatorBackend()

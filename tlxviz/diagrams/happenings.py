@@ -55,10 +55,9 @@ def track_name(view: CtaView, track: int) -> str:
 
 def doer_words(view: CtaView, row: int) -> str:
     """Which warp group is behind an event, and in which iteration: `mma.0, iteration 7`."""
-    doer = view.doer(row)
-    if doer < 0:
-        return view.launch.tracks[int(view.made.track[row])].name
-    number, name = view.iteration_of(doer), track_name(view, int(view.made.track[doer]))
+    doer, track = view.doer(row), view.doer_track(row)
+    name = track_name(view, track if track >= 0 else int(view.made.track[row]))
+    number = view.iteration_of(doer) if doer >= 0 else -1
     return f"{name}, iteration {number}" if number >= 0 else name
 
 

@@ -135,9 +135,9 @@ def _table(view: CtaView, made: IterationGraph, passages: list[Passage], remarks
 
 def _step(view: CtaView, step: Step, on_group: bool, remarks: Iterable[str]) -> str:
     words = event_words(view.launch, step.row)
-    doer = view.doer(step.row)
+    doer = view.doer_track(step.row)
     if not on_group and doer >= 0:
-        words += f" of {track_name(view, int(view.made.track[doer]))}"
+        words += f" of {track_name(view, doer)}"
     line = line_of_event(view.launch, step.row)
     return _row(f"{line}  " if line else "", words, step.end - step.begin, step.path, f"r{step.row}", remarks)
 

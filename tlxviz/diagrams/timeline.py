@@ -31,7 +31,7 @@ _ENGINE_WIDTHS = {TrackKind.TMA: 132.0, TrackKind.TENSOR_CORE: 90.0}
 _TEXT, _CHARACTER = 10.0, 4.2
 """Points that a line of text is high, and a character of it is wide at most."""
 _WAIT_COLOR, _ARROW = "#c0322b", "#4b5563"
-_LOOKS = {Work.BUSY: ("#8cc7a2", "solid"), Work.ISSUE: ("#fbe7b8", "solid"), Work.WAIT: ("none", "dotted")}
+_LOOKS = {Work.BUSY: ("#8cc7a2", "filled"), Work.ISSUE: ("#fbe7b8", "filled"), Work.WAIT: ("white", "filled,dotted")}
 _ENGINES = {TrackKind.TMA: "#dbe8f8", TrackKind.TENSOR_CORE: "#e4d7f5"}
 
 
@@ -180,7 +180,7 @@ class _Picture:
     def _box(self, box: _Box, left: float, width: float) -> None:
         top, bottom = self._y(box.begin), self._y(box.end)
         color, style = _LOOKS[box.work]
-        looks = {"style": style} if color == "none" else {"style": "filled", "fillcolor": color}
+        looks = {"style": style, "fillcolor": color}
         if box.work is Work.WAIT:
             looks |= {"fontcolor": _WAIT_COLOR, "color": _WAIT_COLOR}
         label = _fitting(box.words, width, top - bottom)
@@ -201,12 +201,14 @@ class _Picture:
         for piece in lane.pieces:
             at = left + column[piece.row] * each
             top, bottom = self._y(piece.begin), self._y(piece.end)
-            doer = self._view.doer(piece.row)
+            doer = self._view.doer_track(piece.row)
             words = event_words(self._view.launch, piece.row)
             if kind is TrackKind.TENSOR_CORE and doer >= 0:
-                words += f" of {track_name(self._view, int(self._view.made.track[doer]))}"
+                words += f" of {track_name(self._view, doer)}"
             elif kind is TrackKind.TMA:
                 words = words.removeprefix("load ")
+                if len(words) > _across(each):
+                    words = words.replace("[", " [")
             label = _fitting((words,), each, top - bottom)
             look = {"style": "filled", "fillcolor": _ENGINES.get(kind, "white")}
             self._node(at + each / 2, (top + bottom) / 2, each, top - bottom, label, **look)
@@ -221,7 +223,7 @@ class _Picture:
         loop = self._view.loops[self._track]
         for number in range(self._iterations[0], self._iterations[1] + 1):
             y = self._y(int(loop.begin[number]))
-            ends = self._point(0, y), self._point(right, y)
+            ends = self._point(_AXIS - 10, y), self._point(right, y)
             self._graph.edge(*ends, style="dashed", color="#9aa1ab", arrowhead="none")
             place = right + 34
             self._node(place, y, 62, 12, f"iteration {number}", shape="plaintext", fontsize="9")
@@ -239,7 +241,7 @@ class _Picture:
 
 def _fitting(words: Sequence[str], width: float, height: float) -> str:
     """As much of some words as there is room for, in lines; nothing where there is none."""
-    lines, across = int(height / _TEXT), int((width - 2) / _CHARACTER)
+    lines, across = int(height / _TEXT), _across(width)
     if lines < 1 or across < 4 or not words:
         return ""
     text = ", ".join(dict.fromkeys(words))
@@ -255,6 +257,11 @@ def _fitting(words: Sequence[str], width: float, height: float) -> str:
     if len(found) > lines:
         cut[-1] = f"{cut[-1][: across - 1].rstrip('…')}…"
     return "\n".join(cut)
+
+
+def _across(width: float) -> int:
+    """Characters that a line has room for."""
+    return int((width - 2) / _CHARACTER)
 
 
 def _round_step(least: float) -> int:
