@@ -19,6 +19,7 @@ from analysis.synthetic_traces import Scene, hung, launch, pipeline
 
 from tlxviz._errors import UsageError
 from tlxviz.diagrams.dot import dot_text
+from tlxviz.diagrams.fitting import fitting, round_step
 from tlxviz.diagrams.iteration import iteration
 from tlxviz.diagrams.kinds import KINDS, Subject
 from tlxviz.diagrams.model import Cluster, Diagram, EdgeKind, Node, NodeKind, Weight, nodes_of
@@ -221,10 +222,44 @@ def test_what_cannot_be_shown_is_said(draw: Callable[..., str]) -> None:
         draw(pipeline(2))
     with pytest.raises(UsageError, match="has no iteration 12: it has 0 to 11"):
         draw(pipeline(), None, (12, 13))
-    scene = Scene()
-    scene.event(scene.group("only", 0, 100), "arrive", 10, 20)
     with pytest.raises(UsageError, match="no warp group of CTA 0 has a loop"):
-        draw(scene.launch())
+        draw(without_loop(), None, (0, 1))
+
+
+def without_loop() -> LaunchTrace:
+    scene = Scene()
+    scene.event(scene.group("only", 0, 100), "arrive", 10, 40, variable="bar")
+    return scene.launch()
+
+
+def test_kernel_without_a_loop_is_shown_from_begin_to_end() -> None:
+    text = timeline(without_loop())
+    assert "All of CTA 0 in kernel" in text
+    assert "SM cycles 0 to 100" in text
+    assert "arrive bar[0]" in text
+    with pytest.raises(UsageError, match="no warp group of CTA 0 has a loop"):
+        iteration(without_loop())
+
+
+@pytest.mark.parametrize(
+    ("words", "width", "height", "found"),
+    [
+        (("wait full[1]: copy latency of load",), 138, 30, "wait full[1]: copy latency of\nload"),
+        (("wait full[1]: copy latency of load",), 138, 10, "wait full[1]: copy latency of…"),
+        (("expect a[1]", "issue load a[1]", "expect a[1]"), 138, 12, "expect a[1], issue load a[1]"),
+        (("wait full[1]",), 138, 9, ""),  # lower than a line
+        (("a_tiles [10]",), 33, 20, "a_tiles\n[10]"),
+        (("a_long_name[10]",), 44, 20, "a_long_na…"),
+        ((), 138, 30, ""),
+    ],
+)
+def test_words_have_room_or_are_cut(words: tuple[str, ...], width: float, height: float, found: str) -> None:
+    assert fitting(words, width, height) == found
+
+
+@pytest.mark.parametrize(("least", "step"), [(0.1, 1), (1, 1), (1.5, 2), (3, 5), (21, 50), (51, 100), (1001, 2000)])
+def test_steps_of_the_axis_are_round(least: float, step: int) -> None:
+    assert round_step(least) == step
 
 
 def test_launch_without_events_has_no_stalls() -> None:

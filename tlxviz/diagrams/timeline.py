@@ -13,6 +13,7 @@ from tlxviz._errors import UsageError
 from tlxviz.analysis.cta_view import CtaView
 from tlxviz.analysis.swim_lanes import Arrow, Lane, Piece, swim_lanes
 from tlxviz.diagrams.dot import Graph
+from tlxviz.diagrams.fitting import LINE, across, fitting, round_step
 from tlxviz.diagrams.happenings import ACTIVITY_WORDS, chosen_iterations, event_words, track_name, viewed
 from tlxviz.diagrams.looks import FONT, HEADING, LINES
 from tlxviz.diagrams.order import from_left_to_right
@@ -28,8 +29,6 @@ _ITERATION_HEIGHT, _TALLEST = 260.0, 1500.0
 _AXIS, _GAP = 56.0, 24.0
 _GROUP_WIDTH = 138.0
 _ENGINE_WIDTHS = {TrackKind.TMA: 132.0, TrackKind.TENSOR_CORE: 90.0}
-_TEXT, _CHARACTER = 10.0, 4.2
-"""Points that a line of text is high, and a character of it is wide at most."""
 _WAIT_COLOR, _ARROW = "#c0322b", "#4b5563"
 _LOOKS = {Work.BUSY: ("#8cc7a2", "filled"), Work.ISSUE: ("#fbe7b8", "filled"), Work.WAIT: ("white", "filled,dotted")}
 _ENGINES = {TrackKind.TMA: "#dbe8f8", TrackKind.TENSOR_CORE: "#e4d7f5"}
@@ -49,6 +48,8 @@ class _Box:
 def timeline(launch: LaunchTrace, cta: int | None = None, given: tuple[int, int] | None = None) -> str:
     """The DOT of some iterations of the warp group that sets the pace, and of what the others do meanwhile.
 
+    Where no warp group iterates, it is of the CTA's whole time.
+
     Args:
         cta: Linear number; None for the traced CTA that took longest.
         given: The first iteration and the one behind the last; None for some of the steady state.
@@ -56,27 +57,45 @@ def timeline(launch: LaunchTrace, cta: int | None = None, given: tuple[int, int]
     Raises UsageError where there are no such iterations, or too much happens in them.
     """
     _, view = viewed(launch, cta)
+    if given is None and not view.loops:
+        return _drawn(view, None, min(int(view.made.lower[track]) for track in view.groups), _end(view))
     track, first, last = chosen_iterations(view, given, _ITERATIONS)
     begin, end = int(view.loops[track].begin[first]), view.ends(track, last)
+    return _drawn(view, (track, first, last), begin, end)
+
+
+def _end(view: CtaView) -> int:
+    """The cycle at which the last warp group of the CTA ends."""
+    return max(int(view.made.upper[track]) for track in view.groups)
+
+
+def _drawn(view: CtaView, shown: tuple[int, int, int] | None, begin: int, end: int) -> str:
+    """
+    Args:
+        shown: A warp group's track with its first and last iteration; None for none.
+    """
     lanes, arrows = swim_lanes(view, begin, end)
     pieces = sum(len(lane.pieces) for lane in lanes)
     if pieces > _MOST:
+        too_many = f"{pieces:,} things happen, and a picture shows at most {_MOST}"
+        if shown is None:
+            raise UsageError(f"in CTA {view.cta} {too_many}; it has no loop of which a part could be shown.")
+        _, first, last = shown
+        fewer = max(1, (last + 1 - first) * _MOST // pieces)
         raise UsageError(
-            f"in iterations {first} to {last} {pieces:,} things happen, and a picture shows at most {_MOST}. "
-            f"Ask for fewer: --iterations {first}:{first + max(1, (last + 1 - first) * _MOST // pieces)}."
+            f"in iterations {first} to {last} {too_many}. Ask for fewer: --iterations {first}:{first + fewer}."
         )
-    return _Picture(view, track, (first, last), (begin, end)).drawn(lanes, arrows)
+    return _Picture(view, shown, begin, end).drawn(lanes, arrows)
 
 
 class _Picture:
     """DOT with a position for everything: times as heights, lanes side by side."""
 
-    def __init__(self, view: CtaView, track: int, iterations: tuple[int, int], time: tuple[int, int]) -> None:
-        self._view, self._track, self._iterations = view, track, iterations
-        self._begin, self._end = time
-        cycles = max(1, self._end - self._begin)
-        count = iterations[1] + 1 - iterations[0]
-        self._scale = min(_ITERATION_HEIGHT * count, _TALLEST) / cycles
+    def __init__(self, view: CtaView, shown: tuple[int, int, int] | None, begin: int, end: int) -> None:
+        self._view, self._shown = view, shown
+        self._begin, self._end = begin, end
+        count = max(2, shown[2] + 1 - shown[1]) if shown is not None else _ITERATIONS
+        self._scale = min(_ITERATION_HEIGHT * count, _TALLEST) / max(1, end - begin)
         self._graph = cast("Graph", Digraph("tlxviz"))
         self._nodes = 0
         self._where: dict[int, tuple[float, float]] = {}
@@ -106,9 +125,11 @@ class _Picture:
         return self._graph.source
 
     def _heading(self) -> str:
-        (first, last), view = self._iterations, self._view
-        which = f"Iteration {first}" if first == last else f"Iterations {first} to {last}"
-        title = f"{which} of {view.launch.tracks[self._track].name} in {view.launch.kernel}"
+        view, title = self._view, f"All of CTA {self._view.cta} in {self._view.launch.kernel}"
+        if self._shown is not None:
+            track, first, last = self._shown
+            which = f"Iteration {first}" if first == last else f"Iterations {first} to {last}"
+            title = f"{which} of {view.launch.tracks[track].name} in {view.launch.kernel}"
         took = f"CTA {view.cta}, SM cycles {self._begin:,} to {self._end:,}; time goes downwards"
         legend = "  |  ".join(
             (
@@ -151,7 +172,7 @@ class _Picture:
         """What is drawn: pieces that are too short for a word are drawn with those beside them that are, too."""
         found: list[_Box] = []
         for piece in pieces:
-            short = (piece.end - piece.begin) * self._scale < _TEXT
+            short = (piece.end - piece.begin) * self._scale < LINE
             words = self._words(piece)
             box = _Box(piece.begin, piece.end, piece.work, (piece.row,), (words,) if words else ())
             last = found[-1] if found else None
@@ -165,11 +186,11 @@ class _Picture:
     def _joins(self, last: _Box, piece: Piece) -> bool:
         """Whether a short piece goes with what is before it: no wait, and short as well."""
         waits = Work.WAIT in (last.work, piece.work)
-        return not waits and (last.end - last.begin) * self._scale < 2 * _TEXT
+        return not waits and (last.end - last.begin) * self._scale < 2 * LINE
 
     def _words(self, piece: Piece) -> str:
         if piece.row < 0:
-            return "works" if (piece.end - piece.begin) * self._scale >= _TEXT else ""
+            return "works" if (piece.end - piece.begin) * self._scale >= LINE else ""
         words = event_words(self._view.launch, piece.row)
         if piece.why is None:
             return words
@@ -183,7 +204,7 @@ class _Picture:
         looks = {"style": style, "fillcolor": color}
         if box.work is Work.WAIT:
             looks |= {"fontcolor": _WAIT_COLOR, "color": _WAIT_COLOR}
-        label = _fitting(box.words, width, top - bottom)
+        label = fitting(box.words, width, top - bottom)
         self._node(left + width / 2, (top + bottom) / 2, width, top - bottom, label, **looks)
         self._where |= dict.fromkeys((row for row in box.rows if row >= 0), (left, left + width))
 
@@ -207,22 +228,24 @@ class _Picture:
                 words += f" of {track_name(self._view, doer)}"
             elif kind is TrackKind.TMA:
                 words = words.removeprefix("load ")
-                if len(words) > _across(each):
+                if len(words) > across(each):
                     words = words.replace("[", " [")
-            label = _fitting((words,), each, top - bottom)
+            label = fitting((words,), each, top - bottom)
             look = {"style": "filled", "fillcolor": _ENGINES.get(kind, "white")}
             self._node(at + each / 2, (top + bottom) / 2, each, top - bottom, label, **look)
             self._where[piece.row] = at, at + each
 
     def _axis(self, right: float) -> None:
-        step = _round_step(60 / self._scale)
+        step = round_step(60 / self._scale)
         cycle = -(-self._begin // step) * step
         while cycle <= self._end:
             self._node(_AXIS / 2 - 8, self._y(cycle), _AXIS - 20, 10, f"{cycle:,}", shape="plaintext", fontcolor=LINES)
             cycle += step
-        loop = self._view.loops[self._track]
-        for number in range(self._iterations[0], self._iterations[1] + 1):
-            y = self._y(int(loop.begin[number]))
+        if self._shown is None:
+            return
+        track, first, last = self._shown
+        for number in range(first, last + 1):
+            y = self._y(int(self._view.loops[track].begin[number]))
             ends = self._point(_AXIS - 10, y), self._point(right, y)
             self._graph.edge(*ends, style="dashed", color="#9aa1ab", arrowhead="none")
             place = right + 34
@@ -237,38 +260,3 @@ class _Picture:
         tail = self._point(source[1] if from_left else source[0], self._y(min(int(made.end[arrow.source]), self._end)))
         head = self._point(target[0] if from_left else target[1], self._y(arrow.at))
         self._graph.edge(tail, head, color=_ARROW, penwidth="0.8", arrowsize="0.5")
-
-
-def _fitting(words: Sequence[str], width: float, height: float) -> str:
-    """As much of some words as there is room for, in lines; nothing where there is none."""
-    lines, across = int(height / _TEXT), _across(width)
-    if lines < 1 or across < 4 or not words:
-        return ""
-    text = ", ".join(dict.fromkeys(words))
-    found: list[str] = [""]
-    for word in text.split(" "):
-        if not found[-1]:
-            found[-1] = word
-        elif len(found[-1]) + 1 + len(word) <= across:
-            found[-1] += f" {word}"
-        else:
-            found.append(word)
-    cut = [each if len(each) <= across else f"{each[: across - 1]}…" for each in found[:lines]]
-    if len(found) > lines:
-        cut[-1] = f"{cut[-1][: across - 1].rstrip('…')}…"
-    return "\n".join(cut)
-
-
-def _across(width: float) -> int:
-    """Characters that a line has room for."""
-    return int((width - 2) / _CHARACTER)
-
-
-def _round_step(least: float) -> int:
-    """1, 2 or 5 times a power of ten, and no less than `least`."""
-    power = 1
-    while True:
-        for factor in (1, 2, 5):
-            if factor * power >= least:
-                return factor * power
-        power *= 10
