@@ -173,3 +173,14 @@ def test_what_nobody_is_known_to_have_issued_is_said_to_be_unknown() -> None:
         Activity.HAND_OFF: 5,
         Activity.ISSUE: 4,
     }
+
+
+def test_others_that_have_nothing_to_do_with_it_are_left_out_unless_they_iterate_meanwhile() -> None:
+    scene = Scene()
+    first, early, beside = (scene.group(name, 0, 600) for name in ("first", "early", "beside"))
+    for i in range(3):
+        scene.event(first, "arrive", 300 + 100 * i, 310 + 100 * i, inner=i, outer=i, line=1)
+        scene.event(early, "arrive", 10 * i, 10 * i + 5, inner=i, outer=i, line=2)
+        scene.event(beside, "arrive", 200 + 150 * i, 210 + 150 * i, inner=i, outer=i, line=3)
+    made = iteration_graph(view_of(scene.launch()), first, 1)
+    assert {(each.track, each.number) for each in made.passages} == {(first, 1), (beside, 1)}

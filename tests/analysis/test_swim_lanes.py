@@ -64,3 +64,12 @@ def test_an_arrow_needs_both_ends() -> None:
     view = view_of(scene.launch())
     assert [each.at for each in swim_lanes(view, 0, 300)[1]] == [100]
     assert swim_lanes(view, 101, 300)[1] == ()
+
+
+def test_warp_groups_that_have_ended_have_no_lane() -> None:
+    scene = Scene()
+    scene.group("first", 0, 100)
+    second = scene.group("second", 0, 300)
+    scene.event(second, "arrive", 160, 170)
+    lanes, _ = swim_lanes(view_of(scene.launch()), 150, 250)
+    assert [lane.track for lane in lanes] == [second]

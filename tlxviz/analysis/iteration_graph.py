@@ -160,8 +160,9 @@ def _shown(view: CtaView, track: int, number: int) -> list[int]:
     own = list(range(*view.span(track, number)))
     rows = list(own)
     for other in view.loops:
-        if other != track:
-            rows += range(*view.span(other, _partner(view, own, other, view.loops[track].begin[number])))
+        partner = _partner(view, own, other, int(view.loops[track].begin[number])) if other != track else -1
+        if partner >= 0:
+            rows += range(*view.span(other, partner))
     return rows + _works(view, rows)
 
 
@@ -173,7 +174,7 @@ def _works(view: CtaView, rows: Iterable[int]) -> list[int]:
 
 
 def _partner(view: CtaView, own: list[int], other: int, now: int) -> int:
-    """The iteration of another warp group that has most to do with these events."""
+    """The iteration of another warp group that has most to do with these events; -1 for none."""
     made, by = view.made, view.launch.events["released_by"]
     mine = np.array([*own, *_works(view, own)], np.int64)
     causes = np.concatenate((by[mine], made.cause[mine]))
@@ -190,7 +191,8 @@ def _partner(view: CtaView, own: list[int], other: int, now: int) -> int:
     for votes in ways:
         if votes:
             return max(votes, key=lambda number: (votes[number], number))
-    return max(0, int(np.searchsorted(view.loops[other].begin, now, side="right")) - 1)
+    latest = int(np.searchsorted(view.loops[other].begin, now, side="right")) - 1
+    return latest if latest >= 0 and view.ends(other, latest) > now else -1
 
 
 def _alike(view: CtaView, first: int, second: int) -> bool:

@@ -50,7 +50,7 @@ class Arrow:
 
 
 def swim_lanes(view: CtaView, begin: int, end: int) -> tuple[tuple[Lane, ...], tuple[Arrow, ...]]:
-    """What the warp groups and engines of a CTA do from one SM cycle to another."""
+    """What the warp groups and engines of a CTA do from one SM cycle to another; those that do nothing have no lane."""
     made, tracks = view.made, view.launch.tracks
     lanes: list[Lane] = []
     for track, row in enumerate(tracks):
@@ -61,7 +61,8 @@ def swim_lanes(view: CtaView, begin: int, end: int) -> tuple[tuple[Lane, ...], t
         rows: list[int] = (np.flatnonzero(inside) + there.start).tolist()
         if row.kind is TrackKind.WARP_GROUP:
             low, high = max(begin, int(made.lower[track])), min(end, int(made.upper[track]))
-            lanes.append(Lane(track, tuple(_of_group(view, rows, low, high))))
+            if high > low:
+                lanes.append(Lane(track, tuple(_of_group(view, rows, low, high))))
         elif rows:
             lanes.append(
                 Lane(

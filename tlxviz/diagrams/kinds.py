@@ -39,7 +39,7 @@ class Subject:
 @dataclass(frozen=True, slots=True)
 class Kind:
     dot: Callable[[Subject], str]
-    """DOT text: the same for the same input. Raises CannotDraw where there is nothing of the kind to be seen."""
+    """DOT text: the same for the same input. Raises UsageError where there is nothing of the kind to be seen."""
     needs_launch: bool = False
     """Whether it shows what happened, and not only what the TTGIR says."""
 
