@@ -191,7 +191,7 @@ TRACE = DATA / "hopper_gemm_ws.tlxtrace"
         (["--kind", "iteration", "--iteration", "-1", str(TRACE)], "'-1' is no number from 0 on"),
         (["--kind", "timeline", "--iterations", "3:1", str(TRACE)], "names no iterations: write 4:8 for 4 to 7"),
         (["--kind", "timeline", "--iterations", "1:2", "--iteration", "1", str(TRACE)], "not allowed with argument"),
-        (["--kind", "timeline", "--cta", "5", str(TRACE)], "CTA 5 was not traced: there is 0."),
+        (["--kind", "timeline", "--cta", "1", str(TRACE)], "CTA 1 was not traced: there is 0."),
         (["-m", "package/module"], "there is no module package/module to run."),
     ],
 )

@@ -218,6 +218,8 @@ def test_what_cannot_be_shown_is_said(draw: Callable[..., str]) -> None:
         draw(launch())
     with pytest.raises(UsageError, match=r"CTA 3 was not traced: there is 0\."):
         draw(pipeline(), 3)
+    with pytest.raises(UsageError, match=r"pipeline has no CTA 132: it has 0 to 131\."):
+        draw(pipeline(), 132)
     with pytest.raises(UsageError, match=r"CTA 0 has no steady state.*: (load|mma) has 2\. --iteration"):
         draw(pipeline(2))
     with pytest.raises(UsageError, match="has no iteration 12: it has 0 to 11"):
@@ -245,11 +247,11 @@ def test_kernel_without_a_loop_is_shown_from_begin_to_end() -> None:
     ("words", "width", "height", "found"),
     [
         (("wait full[1]: copy latency of load",), 138, 30, "wait full[1]: copy latency of\nload"),
-        (("wait full[1]: copy latency of load",), 138, 10, "wait full[1]: copy latency of…"),
+        (("wait full[1]: copy latency of load",), 138, 10, "wait full[1]: copy latency of..."),
         (("expect a[1]", "issue load a[1]", "expect a[1]"), 138, 12, "expect a[1], issue load a[1]"),
         (("wait full[1]",), 138, 9, ""),  # lower than a line
         (("a_tiles [10]",), 33, 20, "a_tiles\n[10]"),
-        (("a_long_name[10]",), 44, 20, "a_long_na…"),
+        (("a_long_name[10]",), 44, 20, "a_long_n..."),
         ((), 138, 30, ""),
     ],
 )
@@ -288,7 +290,7 @@ def test_many_ctas() -> None:
         for cta in range(300)
     ]
     whole = type(made.events).concat([type(made.events)(columns) for columns in events]).in_order()
-    big = replace(made, tracks=many, events=whole)
+    big = replace(made, tracks=many, events=whole, grid=(300, 1, 1))
     diagram = stalls(program_of(made), big)
     one = stalls(program_of(made), made)
     assert [_shares(each) for each in diagram.clusters] == [_shares(each) for each in one.clusters]

@@ -8,6 +8,8 @@ LINE = 10.0
 """Points that a line of small text is high."""
 _CHARACTER = 4.2
 """Points that a character of it is wide, most of the time."""
+_MORE = "..."
+"""As wide as two characters, and in every font."""
 
 
 def fitting(words: Sequence[str], width: float, height: float) -> str:
@@ -24,9 +26,9 @@ def fitting(words: Sequence[str], width: float, height: float) -> str:
             found[-1] += f" {word}"
         else:
             found.append(word)
-    cut = [each if len(each) <= room else f"{each[: room - 1]}…" for each in found[:lines]]
-    if len(found) > lines:
-        cut[-1] = f"{cut[-1][: room - 1].rstrip('…')}…"
+    cut = [each if len(each) <= room else f"{each[: room - 2]}{_MORE}" for each in found[:lines]]
+    if len(found) > lines and not cut[-1].endswith(_MORE):
+        cut[-1] = f"{cut[-1][: room - 2]}{_MORE}"
     return "\n".join(cut)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tlxviz._errors import UsageError
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.cta_view import CtaView, cta_view, reference, typical
@@ -65,6 +67,9 @@ def viewed(launch: LaunchTrace, cta: int | None) -> tuple[Account, CtaView]:
     """A CTA of a launch. Raises UsageError where nothing of it is known."""
     account = Account(launch)
     traced = sorted({track.cta for track in launch.tracks if track.kind is TrackKind.WARP_GROUP})
+    ctas = math.prod(launch.grid)
+    if cta is not None and cta >= ctas:
+        raise UsageError(f"{launch.kernel} has no CTA {cta}: it has 0 to {ctas - 1}.")
     if not len(launch.events) or not traced:
         raise UsageError(f"no event of {launch.kernel} was recorded, so there is no time to show.")
     view = cta_view(account, cta)

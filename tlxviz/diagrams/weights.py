@@ -71,6 +71,6 @@ def stroke(kind: EdgeKind, weight: Weight | None, color: str, head: str) -> dict
         "color": color,
         "fontcolor": color,
         "penwidth": f"{width:.1f}",
-        "arrowsize": f"{max(0.8, width / 4):.1f}",
+        "arrowsize": f"{max(0.8, width / 5):.1f}",
         "head": head,
     }
