@@ -66,12 +66,15 @@ def launch(
     )
 
 
-def pipeline(iterations: int = 12, **fields: Any) -> LaunchTrace:
+def pipeline(iterations: int = 12, *, issued: bool = False, **fields: Any) -> LaunchTrace:
     """A producer and a consumer on a ring of two slots, PERIOD cycles an iteration.
 
     In each: `load` waits 40 cycles for `empty`, spends 4 + 6 on expect and copy, and is busy for 50. `mma` waits 30 for
     `full`, issues an MMA in 10, waits 50 for it, arrives in 4 and is busy for 6. A copy is in flight for 80, an
     MMA runs 50.
+
+    Args:
+        issued: Whether the trace says what issued the copies and MMAs.
     """
     end = iterations * PERIOD
     tracks = [
@@ -98,10 +101,10 @@ def pipeline(iterations: int = 12, **fields: Any) -> LaunchTrace:
             (0, 0, at, at + 40, 0, i, slot, phase, 0, before + 8 if i else -1),
             (0, 1, at + 40, at + 44, 0, i, slot, phase, 4096, -1),
             (0, 2, at + 44, at + 50, 0, i, slot, phase, 4096, -1),
-            (2, 2, at + 50, at + 130, 0, i, slot, phase, 4096, -1),
+            (2, 2, at + 50, at + 130, 0, i, slot, phase, 4096, base + 2 if issued else -1),
             (1, 3, at, at + 30, 0, i, slot, phase, 0, before + 3 if i else -1),
             (1, 4, at + 30, at + 40, 0, i, slot, phase, 0, -1),
-            (3, 4, at + 35, at + 85, 0, i, slot, phase, 0, -1),
+            (3, 4, at + 35, at + 85, 0, i, slot, phase, 0, base + 5 if issued else -1),
             (1, 5, at + 40, at + 90, 0, i, -1, -1, 0, base + 6),
             (1, 6, at + 90, at + 94, 0, i, slot, phase, 0, -1),
         ]

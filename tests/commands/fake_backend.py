@@ -81,7 +81,11 @@ class FakeBackend:
         old = sys.argv
         sys.argv = [str(path), *argv]
         try:
-            runpy.run_path(str(path), {"launch": launch, "launch_empty": launch_empty}, "__main__")
+            found = {"launch": launch, "launch_empty": launch_empty}
+            if isinstance(path, str):
+                runpy.run_module(path, found, "__main__")
+            else:
+                runpy.run_path(str(path), found, "__main__")
         except SystemExit as end:
             return int(end.code or 0)
         finally:

@@ -170,3 +170,55 @@ def test_script_that_launches_nothing(capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["graph", "script.py"], [GraphCommand(FakeBackend())]) == 2
     assert "script.py launched no kernel, so there is nothing to show." in capsys.readouterr().err
     assert not list(Path().glob("*.svg"))
+
+
+TRACE = DATA / "hopper_gemm_ws.tlxtrace"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["--kind", "stalls", str(GEMM)],
+            "stalls shows what happened in a launch: give a trace or a script, not a .ttgir",
+        ),
+        (["--kind", "stalls", "--cta", "0", str(TRACE)], "--cta is for --kind iteration or timeline."),
+        (["--iteration", "0", str(TRACE)], "pipeline shows no part of one CTA's time: --iterations is for"),
+        (
+            ["--kind", "iteration", "--iterations", "1:3", str(TRACE)],
+            "give --iteration N, or --kind timeline for several.",
+        ),
+        (["--kind", "iteration", "--iteration", "-1", str(TRACE)], "'-1' is no number from 0 on"),
+        (["--kind", "timeline", "--iterations", "3:1", str(TRACE)], "names no iterations: write 4:8 for 4 to 7"),
+        (["--kind", "timeline", "--iterations", "1:2", "--iteration", "1", str(TRACE)], "not allowed with argument"),
+        (["--kind", "timeline", "--cta", "1", str(TRACE)], "CTA 1 was not traced: there is 0."),
+        (["-m", "package/module"], "there is no module package/module to run."),
+    ],
+)
+def test_what_kinds_cannot_show(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["graph", "-o", "a.dot", *arguments]) == 2
+    assert said in capsys.readouterr().err
+    assert not Path("a.dot").exists()
+
+
+def test_options_of_iterations() -> None:
+    assert main(["graph", "-q", "--kind", "iteration", "--iteration", "4", "-o", "a.dot", str(TRACE)]) == 0
+    assert "Iteration 4 of mma.0 in hopper_gemm_ws" in Path("a.dot").read_text()
+    assert (
+        main(["graph", "-qf", "--kind", "timeline", "--cta", "0", "--iterations", "4:6", "-o", "a.dot", str(TRACE)])
+        == 0
+    )
+    assert "Iterations 4 to 5 of mma.0 in hopper_gemm_ws" in Path("a.dot").read_text()
+
+
+def test_module_is_run(elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.syspath_prepend(str(elsewhere))
+    (elsewhere / "package").mkdir()
+    (elsewhere / "package" / "__init__.py").write_text("")
+    (elsewhere / "package" / "drawn.py").write_text("import sys\nlaunch()\nprint(__name__, sys.argv[1:])\n")
+    draws("dot", 'echo "$@"; /bin/cat > /dev/null')
+    backend = FakeBackend([launch_of("plain_gemm", "plain")])
+    assert main(["graph", "-m", "package.drawn", "--m", "4"], [GraphCommand(backend)]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "__main__ ['--m', '4']\n"
+    assert captured.err == "graph: drawn.pipeline.svg\n"

@@ -19,7 +19,7 @@ class E(NamedTuple):
     count: int = 0
     operations: int = 1
     loops: tuple[int, ...] = ()
-    """Lines of the loops around it, from the outside."""
+    """Lines of the loops and calls around it, from the outside."""
 
 
 def edges(diagram: Diagram) -> list[E]:
@@ -29,7 +29,7 @@ def edges(diagram: Diagram) -> list[E]:
     def enter(cluster: Cluster, agent: str, loops: tuple[int, ...]) -> None:
         for member in cluster.members:
             if isinstance(member, Cluster):
-                enter(member, agent, (*loops, int(member.title.removeprefix("loop, line "))))
+                enter(member, agent, (*loops, int(member.title.partition("line ")[2] or 0)))
             else:
                 places[member.key] = agent, member.line, loops
 
@@ -144,6 +144,45 @@ ATTENTION = [
             # desc_o.store goes through memory that the compiler allocates for it
             E(group, 253, Kind.FILL, "tile of line 253", Q),
             E(group, 253, Kind.READ, "tile of line 253", Q),
+        )
+    ),
+]
+
+# The tutorial hopper_gemm_ws in its first configuration, BM 128, BN 128, BK 64, EPILOGUE_SUBTILE: A is 64x64 for each
+# of two groups, B 64x128 and each half of C 64x64, fp16
+TA, TB, TC = 64 * 64 * 2, 64 * 128 * 2, 64 * 64 * 2
+_COPIES = {"loops": (548, 559)}
+_PRODUCTS = {"loops": (648, 660)}
+_STORES = {"loops": (648,)}
+
+TUTORIAL_GEMM = [
+    E("load", 566, Kind.WAIT, "bars_empty_a", **_COPIES),
+    E("load", 567, Kind.ARRIVE, "bars_full_a", TA, 1, **_COPIES),
+    E("load", 572, Kind.COMPLETE, "bars_full_a", TA, **_COPIES),
+    E("load", 572, Kind.FILL, "a", TA, **_COPIES),
+    E("load", 577, Kind.WAIT, "bars_empty_b", **_COPIES),
+    E("load", 578, Kind.ARRIVE, "bars_full_b", TB, 1, **_COPIES),
+    E("load", 618, Kind.COMPLETE, "bars_full_b", TB, **_COPIES),  # NUM_CTAS 1, B_ROW_MAJOR
+    E("load", 618, Kind.FILL, "b", TB, **_COPIES),
+    E("load", 623, Kind.WAIT, "bars_empty_a", **_COPIES),
+    E("load", 624, Kind.ARRIVE, "bars_full_a", TA, 1, **_COPIES),
+    E("load", 630, Kind.COMPLETE, "bars_full_a", TA, **_COPIES),
+    E("load", 630, Kind.FILL, "a", TA, **_COPIES),
+    *(
+        edge
+        for mma in ("mma.0", "mma.1")
+        for edge in (
+            E(mma, 666, Kind.WAIT, "bars_full_a", **_PRODUCTS),
+            E(mma, 667, Kind.WAIT, "bars_full_b", **_PRODUCTS),
+            E(mma, 675, Kind.READ, "a", TA, **_PRODUCTS),
+            E(mma, 675, Kind.READ, "b", TB, **_PRODUCTS),
+            E(mma, 686, Kind.ARRIVE, "bars_empty_a", 0, 1, **_PRODUCTS),
+            E(mma, 687, Kind.ARRIVE, "bars_empty_b", 0, 1, **_PRODUCTS),
+            *(
+                E(mma, line, kind, f"tile of line {line}", TC, **_STORES)
+                for line in (697, 699)  # c_desc.store goes through memory that the compiler allocates for it
+                for kind in (Kind.FILL, Kind.READ)
+            ),
         )
     ),
 ]

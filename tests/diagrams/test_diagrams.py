@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from diagrams.edges_by_hand import ATTENTION, HOPPER_GEMM, PLAIN_GEMM, E, edges
+from diagrams.edges_by_hand import ATTENTION, HOPPER_GEMM, PLAIN_GEMM, TUTORIAL_GEMM, E, edges
 
 from tlxviz.commands import main
 from tlxviz.diagrams.barriers import barriers
@@ -33,7 +33,12 @@ def program(name: str) -> Program:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("hopper_gemm_ws", HOPPER_GEMM), ("attention_pingpong", ATTENTION), ("plain_gemm", PLAIN_GEMM)],
+    [
+        ("hopper_gemm_ws", HOPPER_GEMM),
+        ("tutorial_gemm", TUTORIAL_GEMM),
+        ("attention_pingpong", ATTENTION),
+        ("plain_gemm", PLAIN_GEMM),
+    ],
 )
 def test_edges_are_those_of_the_source(name: str, expected: list[E]) -> None:
     assert edges(pipeline(program(name))) == sorted(expected)
@@ -188,6 +193,22 @@ def test_kernels_are_compiled_to_the_same_edges(
     made = load_program(launch.ttgir)
     name_from_source(made, launch.source, launch.source_file, launch.source_line)
     assert edges(pipeline(made)) == sorted(expected)
+
+
+def test_the_tutorial_is_compiled_to_the_same_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("script.py").write_text(
+        "import torch\n"
+        "from triton.language.extra.tlx.tutorials.hopper_gemm_ws import matmul\n"
+        'a, b = (torch.ones(512, 512, device="cuda", dtype=torch.float16) for _ in "ab")\n'
+        "matmul(a, b)\n"
+    )
+    options = ["--device", "sim:h200", "--values", "off", "--first-config", "-q", "-o", "x.tlxtrace"]
+    assert main(["run", *options, "script.py"]) == 0
+    (launch,) = load_trace("x.tlxtrace").launches
+    made = load_program(launch.ttgir)
+    name_from_source(made, launch.source, launch.source_file, launch.source_line)
+    assert edges(pipeline(made)) == sorted(TUTORIAL_GEMM)
 
 
 @pytest.mark.skipif(shutil.which("dot") is None and shutil.which("graphviz-pure") is None, reason="nothing draws")

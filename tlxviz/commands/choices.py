@@ -92,6 +92,19 @@ def parse_iterations(text: str) -> tuple[int, int]:
     return int(first), int(last)
 
 
+def parse_iteration(text: str) -> tuple[int, int]:
+    """The iteration `12`, in the form of `parse_iterations`."""
+    number = parse_number(text)
+    return number, number + 1
+
+
+def parse_number(text: str) -> int:
+    """A number from 0 on."""
+    if not text.isdecimal() or int(text) > _MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 on")
+    return int(text)
+
+
 def parse_count(text: str) -> int:
     """A number from 1 on."""
     if not text.isdecimal() or not 0 < int(text) <= _MOST:

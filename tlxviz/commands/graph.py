@@ -11,10 +11,10 @@ from tlxviz._errors import ExitCode, UsageError
 from tlxviz.commands import streams
 from tlxviz.commands.backend import Backend, SimulatorBackend
 from tlxviz.commands.base import named, operand
-from tlxviz.commands.choices import Launches, simulated_device
+from tlxviz.commands.choices import Launches, parse_iteration, parse_iterations, parse_number, simulated_device
 from tlxviz.commands.interrupts import importing, terminations
 from tlxviz.commands.launches import check_launches
-from tlxviz.commands.output import SUFFIX, Output, check_script
+from tlxviz.commands.output import SUFFIX, Output, check_module, check_script
 from tlxviz.commands.progress import LaunchProgress
 from tlxviz.commands.remarks import nothing_recorded
 from tlxviz.commands.ways import Simulation
@@ -27,20 +27,22 @@ if TYPE_CHECKING:
 
 _TTGIR = ".ttgir"
 _SUFFIXES = (".svg", ".png", ".pdf", ".dot")
-_KINDS = ("pipeline", "barriers", "deadlock", "memory")
+_KINDS = ("pipeline", "barriers", "stalls", "iteration", "timeline", "deadlock", "memory")
 """Those of `tlxviz.diagrams.kinds`, whose import `tlxviz --help` need not wait for."""
+_OF_ITERATIONS = ("iteration", "timeline")
+"""Kinds that show a part of one CTA's time."""
 
 
 class GraphCommand:
-    """Draw a kernel: its warp groups with what they copy, multiply and wait for, a table of its barriers, its memory,
-    or why it hangs.
+    """Draw a kernel: its warp groups with what they copy, multiply and wait for, its barriers, its memory, where its
+    time went, or why it hangs.
 
     From a trace, from a TTGIR file, or from a script, which is simulated with its own arguments behind it
     (docs/graph.md).
     """
 
     name = "graph"
-    summary = "draw the pipeline of a kernel, its barriers, its memory, or why it hangs"
+    summary = "draw the pipeline of a kernel, its barriers, its memory, where its time goes, or why it hangs"
 
     def __init__(self, backend: Backend | None = None) -> None:
         self._backend: Backend = backend or SimulatorBackend()
@@ -48,7 +50,7 @@ class GraphCommand:
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.usage = (
             f"{parser.prog} [options] TRACE\n       {parser.prog} [options] kernel.ttgir\n"
-            f"       {parser.prog} [options] script.py [args ...]"
+            f"       {parser.prog} [options] script.py [args ...]\n       {parser.prog} [options] -m module [args ...]"
         )
         add = parser.add_argument
         add("--kind", choices=_KINDS, default=_KINDS[0], help=f"what to draw (default: {_KINDS[0]})")
@@ -64,40 +66,53 @@ class GraphCommand:
         add("--launch", metavar="N", type=int, help="this launch of a trace, or of each kernel of a script, from 0")
         add("--kernel", metavar="NAME", type=named, action="append", default=[], help="a kernel that matches: 'gemm*'")
         add("--device", default="auto", help="what a script is simulated on: sim:h200 (the default), sim:h100, ...")
+        add("--cta", metavar="N", type=parse_number, help="the CTA of an iteration or timeline (default: the longest)")
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument(
+            "--iteration",
+            metavar="N",
+            dest="iterations",
+            type=parse_iteration,
+            help="an iteration of the innermost loop, from 0 (default: one of the steady state)",
+        )
+        which.add_argument("--iterations", metavar="A:B", type=parse_iterations, help="of a timeline: 4:8 for 4 to 7")
         add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
-        add("input", metavar="INPUT", type=named, help="a .tlxtrace file, a .ttgir file, or a script")
+        add("-m", dest="module", action="store_true", help="draw what a module launches, run as python -m does")
+        add("input", metavar="INPUT", type=named, help="a .tlxtrace file, a .ttgir file, a script, or with -m a module")
         add("arguments", metavar="args", nargs=argparse.REMAINDER, help="a script's arguments").required = False
 
     def run(self, arguments: argparse.Namespace) -> int:
         path = Path(arguments.input)
-        is_script = path.suffix not in (SUFFIX, _TTGIR)
-        if not is_script and arguments.arguments:
+        runs = arguments.module or path.suffix not in (SUFFIX, _TTGIR)
+        if not runs and arguments.arguments:
             raise UsageError(
                 f"{arguments.input} takes no arguments, and there is {arguments.arguments[0]}. "
                 "Options stand before the file."
             )
-        if is_script:
-            check_script(path)
-        stem = f"{path.stem}.{arguments.kind}"
+        _check_options(arguments)
+        target = None
+        if runs:
+            target = check_module(arguments.input) if arguments.module else check_script(path)
+        stem = f"{arguments.input.rpartition('.')[2] if arguments.module else path.stem}.{arguments.kind}"
         output = Output.choose(
             arguments.output,
-            stem if is_script else str(path.with_name(stem)),
+            stem if runs else str(path.with_name(stem)),
             force=arguments.force,
             suffixes=_SUFFIXES,
             holds="picture",
         )
-        if path.suffix == _TTGIR:
+        if target is None and path.suffix == _TTGIR:
             subject = _subject_of_text(path)
         else:
-            launches = self._launches(arguments, path) if is_script else _launches_of(path)
-            subject = _subject_of(_chosen(arguments, launches, is_script), path)
+            launches = self._launches(arguments, target) if target is not None else _launches_of(path)
+            subject = _subject_of(_chosen(arguments, launches, runs), arguments)
         name = _written(subject, arguments.kind, output)
         if not arguments.quiet:
             streams.note(f"graph: {name}")
         return int(ExitCode.OK)
 
-    def _launches(self, arguments: argparse.Namespace, script: Path) -> Sequence[LaunchTrace]:
-        """What a script launches, by simulation."""
+    def _launches(self, arguments: argparse.Namespace, script: Path | str) -> Sequence[LaunchTrace]:
+        """What a script, or a module, launches, by simulation."""
         device = simulated_device(
             arguments.device, self._backend.known_devices(), lambda: "graph needs none, and simulates"
         )
@@ -108,7 +123,7 @@ class GraphCommand:
             on_gpu=(),
             kernel=arguments.kernel,
             launch=Launches((number or 0,)),
-            ctas=(0,),
+            ctas=(arguments.cta or 0,),
             values="off",
             first_config=True,
             arguments=arguments.arguments,
@@ -137,16 +152,28 @@ class GraphCommand:
         return launches
 
 
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raises UsageError for options that the kind has no use for."""
+    kind, iterations = arguments.kind, arguments.iterations
+    if kind not in _OF_ITERATIONS and (arguments.cta is not None or iterations is not None):
+        option = "--cta" if arguments.cta is not None else "--iterations"
+        raise UsageError(
+            f"{kind} shows no part of one CTA's time: {option} is for --kind {' or '.join(_OF_ITERATIONS)}."
+        )
+    if kind == "iteration" and iterations is not None and iterations[1] > iterations[0] + 1:
+        raise UsageError("iteration shows one: give --iteration N, or --kind timeline for several.")
+
+
 def _launches_of(path: Path) -> Sequence[LaunchTrace]:
     with importing():
         from tlxviz.trace import load_trace
     return load_trace(path).launches
 
 
-def _chosen(arguments: argparse.Namespace, launches: Sequence[LaunchTrace], is_script: bool) -> LaunchTrace:
+def _chosen(arguments: argparse.Namespace, launches: Sequence[LaunchTrace], runs: bool) -> LaunchTrace:
     """The launch to draw; what else there is, is said."""
     source: str = arguments.input
-    number: int | None = None if is_script else arguments.launch
+    number: int | None = None if runs else arguments.launch
     check_launches(source, len(launches), number)
     if number is not None:
         return launches[number]
@@ -177,17 +204,17 @@ def _subject_of_text(path: Path) -> Subject:
     return Subject(load_program(text, str(path)))
 
 
-def _subject_of(launch: LaunchTrace, path: Path) -> Subject:
+def _subject_of(launch: LaunchTrace, arguments: argparse.Namespace) -> Subject:
     """Names are those of the trace. Raises TtgirError where its TTGIR cannot be read."""
     with importing():
         from tlxviz.diagrams.kinds import Subject
         from tlxviz.ir import load_program, name_from_source
 
     if not launch.ttgir:
-        raise UsageError(f"{path} holds no TTGIR of {launch.kernel}, from which it would be drawn.")
+        raise UsageError(f"{arguments.input} holds no TTGIR of {launch.kernel}, from which it would be drawn.")
     program = load_program(launch.ttgir, f"TTGIR of {launch.kernel}")
     name_from_source(program, launch.source, launch.source_file, launch.source_line)
-    return Subject(program, launch)
+    return Subject(program, launch, cta=arguments.cta, iterations=arguments.iterations)
 
 
 def _written(subject: Subject, kind: str, output: Output) -> str:

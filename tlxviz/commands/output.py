@@ -138,6 +138,14 @@ def check_script(script: Path) -> Path:
     return script
 
 
+def check_module(name: str) -> str:
+    """The name, which what is written is named after. Raises UsageError unless it can be one of a module."""
+    if "/" in name or not all(name.split(".")):
+        hint = " To run a file, leave out -m." if name.endswith(".py") else ""
+        raise UsageError(f"there is no module {name} to run.{hint}")
+    return name
+
+
 def _probe(path: Path) -> int | None:
     """The mode of what is there; None where nothing is. Raises OSError for what cannot be a path."""
     try:

@@ -16,7 +16,7 @@ from tlxviz.commands.base import named, operand
 from tlxviz.commands.choices import parse_ctas, parse_launches, simulated_device
 from tlxviz.commands.interrupts import Terminated, importing, terminations
 from tlxviz.commands.live import Watch, check_terminal, watched
-from tlxviz.commands.output import SUFFIX, Output, check_script
+from tlxviz.commands.output import SUFFIX, Output, check_module, check_script
 from tlxviz.commands.progress import LaunchProgress
 from tlxviz.commands.remarks import nothing_recorded, remarks
 from tlxviz.commands.ways import Measurement, Simulation, Way, add_gpu_arguments
@@ -99,7 +99,7 @@ class RunCommand:
 
     def run(self, arguments: argparse.Namespace) -> int:
         way = self._way(arguments)
-        target = _module(arguments.script) if arguments.module else check_script(Path(arguments.script))
+        target = check_module(arguments.script) if arguments.module else check_script(Path(arguments.script))
         stem = target.rpartition(".")[2] if isinstance(target, str) else target.stem
         output = Output.choose(arguments.output, stem, force=arguments.force)
         if arguments.compare_sim:
@@ -205,14 +205,6 @@ def _reported(run: _Run, output: Output, arguments: argparse.Namespace) -> int:
     except BaseException as error:  # a fault of ours
         streams.note("".join(traceback.format_exception(error)).rstrip())
         return 1
-
-
-def _module(name: str) -> str:
-    """The name, which the trace is named after, if it can be one of a module."""
-    if "/" in name or not all(name.split(".")):
-        hint = " To run a file, leave out -m." if name.endswith(".py") else ""
-        raise UsageError(f"there is no module {name} to run.{hint}")
-    return name
 
 
 def _keep(run: _Run, output: Output, arguments: argparse.Namespace) -> None:

@@ -75,9 +75,9 @@ def _once(texts: Iterable[str]) -> tuple[str, ...]:
 def _guarded(program: Program, used: Sequence[Use]) -> dict[int, list[str]]:
     """By the number of a barrier array: the buffers that copies into them complete it for, and that it keeps free."""
     found: dict[int, dict[str, None]] = {}
-    filled = {use.operation: use.of for use in used if use.kind is EdgeKind.FILL and isinstance(use.of, Buffer)}
+    filled = {use.place: use.of for use in used if use.kind is EdgeKind.FILL and isinstance(use.of, Buffer)}
     for use in used:
-        buffer = filled.get(use.operation)
+        buffer = filled.get(use.place)
         if use.kind is EdgeKind.COMPLETE and isinstance(use.of, BarrierArray) and buffer is not None:
             found.setdefault(use.of.index, {})[f"{name_of(program, buffer)} is full"] = None
     for access in accesses(program):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import pairwise
 from typing import Protocol, cast
@@ -10,15 +10,16 @@ from typing import Protocol, cast
 from graphviz import Digraph
 
 from tlxviz.diagrams.levels import levels
-from tlxviz.diagrams.looks import EDGES, FONT, HEADING, LINES, NODES, EdgeLook
+from tlxviz.diagrams.looks import EDGES, FONT, HEADING, LINES, NODES
 from tlxviz.diagrams.model import Cluster, Diagram, Edge, EdgeKind, Node, Table, nodes_of
+from tlxviz.diagrams.weights import LEAST, LEGEND, bar, figure, percent, stroke
 from tlxviz.diagrams.wording import bytes_text
 
 _MOST_OF_A_CELL = 12
 """Lines of a cell of a table; more are counted."""
 
 
-class _Graph(Protocol):
+class Graph(Protocol):
     """What is used of `graphviz.Digraph`, which has no types of its own."""
 
     @property
@@ -26,7 +27,7 @@ class _Graph(Protocol):
     def attr(self, kw: str | None = None, **attrs: str) -> None: ...
     def node(self, name: str, label: str | None = None, **attrs: str) -> None: ...
     def edge(self, tail_name: str, head_name: str, label: str | None = None, **attrs: str) -> None: ...
-    def subgraph(self, graph: _Graph) -> object: ...
+    def subgraph(self, graph: Graph) -> object: ...
 
 
 def dot_text(drawn: Diagram | Table) -> str:
@@ -34,11 +35,13 @@ def dot_text(drawn: Diagram | Table) -> str:
     return _table(drawn) if isinstance(drawn, Table) else _diagram(drawn)
 
 
-def _graph(title: str, legend: Sequence[EdgeLook] = ()) -> _Graph:
-    graph = cast("_Graph", Digraph("tlxviz"))
-    samples = "  |  ".join(f'<font color="{look.color}">{escape(look.legend)}</font>' for look in legend)
-    note = f'<tr><td><font point-size="10">{samples}</font></td></tr>' if legend else ""
-    heading = f'<<table border="0" cellpadding="3"><tr><td><b>{escape(title)}</b></td></tr>{note}</table>>'
+def titled(title: str, legend: Iterable[tuple[str, str]] = (), notes: Iterable[str] = ()) -> Graph:
+    """An empty graph from left to right with a heading; `legend` is colours with words."""
+    graph = cast("Graph", Digraph("tlxviz"))
+    samples = "  |  ".join(f'<font color="{color}">{escape(text)}</font>' for color, text in legend)
+    lines = [*map(escape, notes), *([samples] if samples else [])]
+    below = "".join(f'<tr><td><font point-size="10">{each}</font></td></tr>' for each in lines)
+    heading = f'<<table border="0" cellpadding="3"><tr><td><b>{escape(title)}</b></td></tr>{below}</table>>'
     graph.attr(rankdir="LR", label=heading, labelloc="t", fontname=FONT, fontsize="14")
     graph.attr(bgcolor="white", nodesep="0.3", ranksep="1.6")
     graph.attr("node", fontname=FONT, fontsize="11", color=LINES)
@@ -48,9 +51,10 @@ def _graph(title: str, legend: Sequence[EdgeLook] = ()) -> _Graph:
 
 def _diagram(diagram: Diagram) -> str:
     kinds = {edge.kind for edge in diagram.edges}
-    graph = _graph(diagram.title, [look for kind, look in EDGES.items() if kind in kinds])
+    legend = [(look.color, look.legend) for kind, look in EDGES.items() if kind in kinds]
+    graph = titled(diagram.title, LEGEND if diagram.weighed else legend, [diagram.note] if diagram.note else ())
     for cluster in diagram.clusters:
-        graph.node(cluster.key, f"<{_warp_group(cluster)}>", shape="plain")
+        graph.node(cluster.key, f"<{_warp_group(cluster, diagram.weighed)}>", shape="plain")
     for node in diagram.memory:
         look = NODES[node.kind]
         lines = [f"<b>{escape(node.lines[0])}</b>", *map(escape, node.lines[1:])]
@@ -69,18 +73,18 @@ def _diagram(diagram: Diagram) -> str:
     owner = {node.key: cluster.key for cluster in diagram.clusters for node in nodes_of(cluster)}
     memory = {node.key: node for node in diagram.memory}
     for edge in diagram.edges:
-        _edge(graph, edge, owner, column, memory)
+        _edge(graph, edge, owner, column, memory, diagram.weighed)
     return graph.source
 
 
-def _columns(graph: _Graph, diagram: Diagram, column: dict[str, int]) -> None:
+def _columns(graph: Graph, diagram: Diagram, column: dict[str, int]) -> None:
     """What has one level stands in one column, warp groups in the order of the program."""
     clusters = [cluster.key for cluster in diagram.clusters]
     for level in sorted(set(column.values())):
         keys = [key for key in (*clusters, *(node.key for node in diagram.memory)) if column[key] == level]
         if len(keys) < 2:
             continue
-        same = cast("_Graph", Digraph(graph_attr={"rank": "same"}))
+        same = cast("Graph", Digraph(graph_attr={"rank": "same"}))
         for key in keys:
             same.node(key)
         for above, below in pairwise(keys):
@@ -89,29 +93,40 @@ def _columns(graph: _Graph, diagram: Diagram, column: dict[str, int]) -> None:
         graph.subgraph(same)
 
 
-def _edge(graph: _Graph, edge: Edge, owner: dict[str, str], column: dict[str, int], memory: dict[str, Node]) -> None:
+def _edge(
+    graph: Graph,
+    edge: Edge,
+    owner: dict[str, str],
+    column: dict[str, int],
+    memory: dict[str, Node],
+    weighed: bool,
+) -> None:
     look = EDGES[edge.kind]
+    stroke_ = {"color": look.color, "fontcolor": look.color, "penwidth": f"{look.width:g}", "head": look.head}
+    if weighed:
+        stroke_ = stroke(edge.kind, edge.weight, look.color, look.head)
+    head_ = stroke_.pop("head")
     gives = edge.source in owner  # else it takes
     site, key = (edge.source, edge.target) if gives else (edge.target, edge.source)
     agent, other = owner[site], key
     left = column[agent] < column[key]
-    place = f"{agent}:{_port(site)}:{'e' if left else 'w'}"
+    place = f"{agent}:{_port(site)}{'f' if weighed and left else ''}:{'e' if left else 'w'}"
     if edge.kind is EdgeKind.COMPLETE:  # beside the arrival that expects the bytes
         other = f"{other}:{'sw' if left else 'se'}"
     # always drawn from left to right, whichever way it points: ranks are columns
     tail, head = (place, other) if left else (other, place)
     forward = left is gives
-    ends = {"arrowhead": look.head} if forward else {"dir": "back", "arrowtail": look.head}
-    graph.edge(
-        tail,
-        head,
-        _label(edge, memory[key]) or None,
-        color=look.color,
-        fontcolor=look.color,
-        style=look.style,
-        penwidth=f"{look.width:g}",
-        **ends,
-    )
+    ends = {"arrowhead": head_} if forward else {"dir": "back", "arrowtail": head_}
+    label = _share(edge) if weighed else _label(edge, memory[key])
+    # a dotted line that is thick is hard to follow
+    style = "solid" if weighed and edge.kind is EdgeKind.WAIT and label else look.style
+    graph.edge(tail, head, label or None, style=style, **stroke_, **ends)
+
+
+def _share(edge: Edge) -> str:
+    """Of a wait's edge: the share of the warp group's time."""
+    there = edge.kind is EdgeKind.WAIT and edge.weight is not None and edge.weight.share >= LEAST
+    return percent(edge.weight.share) if there and edge.weight is not None else ""
 
 
 def _label(edge: Edge, memory: Node) -> str:
@@ -125,37 +140,46 @@ def _port(key: str) -> str:
     return "p" + key.partition(".")[2].replace(".", "_")
 
 
-def _warp_group(cluster: Cluster) -> str:
+def _warp_group(cluster: Cluster, weighed: bool) -> str:
     heading = f"<b>{escape(cluster.title)}</b>" + (f"  {escape(cluster.detail)}" if cluster.detail else "")
     return (
         f'<table border="1" cellborder="0" cellspacing="0" cellpadding="3" color="{LINES}" bgcolor="white">'
-        f'<tr><td bgcolor="{HEADING}" align="left">{heading}</td></tr>{_rows(cluster)}</table>'
+        f'<tr><td{_wide(weighed)} bgcolor="{HEADING}" align="left">{heading}</td></tr>'
+        f"{bar(cluster) if weighed else ''}{_rows(cluster, weighed)}</table>"
     )
 
 
-def _rows(cluster: Cluster) -> str:
-    return "".join(_row(member) if isinstance(member, Node) else _loop(member) for member in cluster.members)
+def _wide(weighed: bool) -> str:
+    """Of a cell that is as wide as a row and its figure."""
+    return ' colspan="2"' if weighed else ""
 
 
-def _row(node: Node) -> str:
+def _rows(cluster: Cluster, weighed: bool) -> str:
+    return "".join(
+        _row(member, weighed) if isinstance(member, Node) else _loop(member, weighed) for member in cluster.members
+    )
+
+
+def _row(node: Node, weighed: bool) -> str:
     number = f"{node.line}  " if node.line else ""
     condition = "if: " if node.conditional else ""
     # further lines stand below the first: a digit is as wide as two spaces
     indent = " " * (2 * len(number) - 2) if number else ""
     text = f'<br align="left"/>{indent}'.join(map(escape, node.lines))
-    return f'<tr><td port="{_port(node.key)}" align="left" balign="left">{number}{condition}{text}</td></tr>'
+    share = figure(node, f"{_port(node.key)}f") if weighed else ""
+    return f'<tr><td port="{_port(node.key)}" align="left" balign="left">{number}{condition}{text}</td>{share}</tr>'
 
 
-def _loop(cluster: Cluster) -> str:
-    heading = f'<tr><td align="left"><i>{escape(cluster.title)}</i></td></tr>'
+def _loop(cluster: Cluster, weighed: bool) -> str:
+    heading = f'<tr><td{_wide(weighed)} align="left"><i>{escape(cluster.title)}</i></td></tr>'
     return (
-        f'<tr><td cellpadding="4"><table border="1" style="rounded" cellborder="0" cellspacing="0" '
-        f'cellpadding="3" color="{LINES}">{heading}{_rows(cluster)}</table></td></tr>'
+        f'<tr><td{_wide(weighed)} cellpadding="4"><table border="1" style="rounded" cellborder="0" cellspacing="0" '
+        f'cellpadding="3" color="{LINES}">{heading}{_rows(cluster, weighed)}</table></td></tr>'
     )
 
 
 def _table(table: Table) -> str:
-    graph = _graph(table.title)
+    graph = titled(table.title)
     heading = "".join(f'<td bgcolor="{HEADING}" align="left"><b>{escape(each)}</b></td>' for each in table.columns)
     rows = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in table.rows)
     if not table.rows:

@@ -25,6 +25,18 @@ class EdgeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Weight:
+    """How much of a warp group's time goes by somewhere."""
+
+    share: float
+    """Of the warp group's time."""
+    lost: bool
+    """Whether it could be used otherwise: nothing that holds the kernel goes on meanwhile."""
+    text: str = ""
+    """What it goes to."""
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A line of the source in a warp group, a barrier or a buffer."""
 
@@ -39,6 +51,7 @@ class Node:
     """Whether it is under a condition of the innermost loop, or of the warp group where no loop is around it."""
     slot_bytes: int = 0
     """Of a buffer: the size of one slot."""
+    weight: Weight | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +63,8 @@ class Cluster:
     detail: str
     """Warps and registers of a warp group; empty for a loop."""
     members: tuple[Node | Cluster, ...]
+    shares: tuple[float, float, float] | None = None
+    """Of a warp group's time: what it works, issues and waits; None where none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +81,7 @@ class Edge:
     """Arrivals of one operation; 0 where it does not arrive."""
     bytes: int = 0
     """Bytes that one operation moves or expects; 0 where the IR does not fix it."""
+    weight: Weight | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +92,10 @@ class Diagram:
     memory: tuple[Node, ...]
     """Barriers and buffers, in the order in which the kernel allocates them."""
     edges: tuple[Edge, ...]
+    weighed: bool = False
+    """Whether weights are what it is about."""
+    note: str = ""
+    """A second line of the heading."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tlxviz.diagrams.calls import Place
 from tlxviz.diagrams.model import Diagram, Edge, EdgeKind, Node, NodeKind
 from tlxviz.diagrams.sites import placed
 from tlxviz.diagrams.uses import NamedBarrier, Use, named_barriers, uses
@@ -15,6 +16,11 @@ _TAKES = frozenset({EdgeKind.WAIT, EdgeKind.READ})
 
 def pipeline(program: Program) -> Diagram:
     """What an author draws on a whiteboard, from the TTGIR alone."""
+    return pipeline_and_places(program)[0]
+
+
+def pipeline_and_places(program: Program) -> tuple[Diagram, dict[Place, str]]:
+    """The same, and the key of the node of each operation, as it is reached in each way."""
     used = uses(program)
     where = placed(program, used)
     memory: dict[str, Node] = {}
@@ -23,13 +29,14 @@ def pipeline(program: Program) -> Diagram:
         memory[node.key] = node
     edges: dict[tuple[str, str, EdgeKind], Edge] = {}
     for use in used:
-        edge = _edge(use, where.node_of[use.operation])
+        edge = _edge(use, where.node_of[use.place])
         key = edge.source, edge.target, edge.kind
         before = edges.get(key)
         edges[key] = edge if before is None else _both(before, edge)
     joined = {key for edge in edges.values() for key in (edge.source, edge.target)}
     shown = tuple(node for node in memory.values() if node.key in joined)
-    return Diagram(f"Pipeline of {program.name}", where.clusters, shown, tuple(edges.values()))
+    diagram = Diagram(f"Pipeline of {program.name}", where.clusters, shown, tuple(edges.values()))
+    return diagram, where.node_of
 
 
 def key_of(thing: BarrierArray | Buffer | NamedBarrier) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from tlxviz.diagrams.calls import Place, agent_at, called, places
 from tlxviz.diagrams.model import Cluster, Node, NodeKind
 from tlxviz.diagrams.uses import Use, line_of
 from tlxviz.diagrams.wording import name_of, number_of
@@ -50,8 +51,8 @@ class Placed:
     """The warp groups, and where each operation is drawn."""
 
     clusters: tuple[Cluster, ...]
-    node_of: dict[Operation, str]
-    """Operation to the key of its node."""
+    node_of: dict[Place, str]
+    """Key of the node of each operation, as it is reached in each way."""
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ class _Line:
 
     line: int
     conditional: bool
-    operations: list[Operation]
+    places: list[Place]
 
 
 @dataclass(slots=True)
@@ -70,6 +71,7 @@ class _Box:
     title: str
     lines: dict[tuple[int, bool, bool], _Line] = field(default_factory=dict[tuple[int, bool, bool], _Line])
     loops: dict[Operation, _Box] = field(default_factory=dict[Operation, "_Box"])
+    """And functions, by their calls."""
     order: list[_Line | _Box] = field(default_factory=list["_Line | _Box"])
 
 
@@ -80,17 +82,16 @@ def placed(program: Program, used: Sequence[Use]) -> Placed:
     none: an unrolled loop, or a function that is called there. Waits for what is in flight are nodes of their own: the
     compiler puts them where it wants, at the line of what they wait for.
     """
-    of: dict[Operation, list[Use]] = {}
+    of: dict[Place, list[Use]] = {}
     for use in used:
-        of.setdefault(use.operation, []).append(use)
-    acting: dict[Operation, Agent] = {use.operation: use.agent for use in used}
-    acting |= {site.operation: site.agent for site in program.sites}
+        of.setdefault(use.place, []).append(use)
     boxes = {agent.index: _Box("") for agent in program.agents}
-    for operation in program.module.walk():
-        agent = acting.get(operation)
-        if agent is not None:
-            _collect(program, boxes[agent.index], operation, agent)
-    node_of: dict[Operation, str] = {}
+    for place in places(program):
+        if place in of or place.operation in program.site_of:
+            agent = agent_at(program, place)
+            if agent is not None:
+                _collect(program, boxes[agent.index], place, agent)
+    node_of: dict[Place, str] = {}
     clusters: list[Cluster] = []
     for agent in program.agents:
         box = boxes[agent.index]
@@ -101,15 +102,16 @@ def placed(program: Program, used: Sequence[Use]) -> Placed:
     return Placed(tuple(clusters), node_of)
 
 
-def _collect(program: Program, box: _Box, operation: Operation, agent: Agent) -> None:
-    conditional = False
-    for holder in reversed(list(_holders(operation, agent))):
-        if holder.name in _LOOPS:
+def _collect(program: Program, box: _Box, place: Place, agent: Agent) -> None:
+    conditional, operation = False, place.operation
+    for holder in reversed(list(_holders(place, agent))):
+        if holder.name in _LOOPS or holder in place.calls:
             conditional = False
             inner = box.loops.get(holder)
             if inner is None:
                 line = line_of(program, holder)
-                inner = box.loops[holder] = _Box(f"loop, line {line}" if line else "loop")
+                title = f"{called(holder)}()" if holder in place.calls else "loop"
+                inner = box.loops[holder] = _Box(f"{title}, line {line}" if line else title)
                 box.order.append(inner)
             box = inner
         elif holder.name in _CONDITIONS:
@@ -122,21 +124,24 @@ def _collect(program: Program, box: _Box, operation: Operation, agent: Agent) ->
     if found is None:
         found = box.lines[key] = _Line(line, conditional, [])
         box.order.append(found)
-    found.operations.append(operation)
+    found.places.append(place)
 
 
-def _holders(operation: Operation, agent: Agent) -> Iterator[Operation]:
-    """The operations around one, from the inside, up to the region of its warp group."""
-    block = operation.block
-    while block is not None and block.region is not None and block.region is not agent.region:
-        holder = block.region.parent
-        if holder is None:
-            return
-        yield holder
-        block = holder.block
+def _holders(place: Place, agent: Agent) -> Iterator[Operation]:
+    """The operations around one, calls of functions among them, from the inside, up to the region of its warp group."""
+    for inside in (place.operation, *reversed(place.calls)):
+        if inside is not place.operation:
+            yield inside
+        block = inside.block
+        while block is not None and block.region is not None and block.region is not agent.region:
+            holder = block.region.parent
+            if holder is None:
+                break
+            yield holder
+            block = holder.block
 
 
-def _cluster(box: _Box, key: str, title: str, detail: str, words: _Words, node_of: dict[Operation, str]) -> Cluster:
+def _cluster(box: _Box, key: str, title: str, detail: str, words: _Words, node_of: dict[Place, str]) -> Cluster:
     members: list[Node | Cluster] = []
     for number, each in enumerate(box.order):
         inner = f"{key}.{number}"
@@ -144,30 +149,31 @@ def _cluster(box: _Box, key: str, title: str, detail: str, words: _Words, node_o
             members.append(_cluster(each, inner, each.title, "", words, node_of))
         else:
             members.append(Node(inner, NodeKind.SITE, words.of(each), each.line, each.conditional))
-            node_of |= dict.fromkeys(each.operations, inner)
+            node_of |= dict.fromkeys(each.places, inner)
     return Cluster(key, title, detail, tuple(members))
 
 
 class _Words:
     """What a node says."""
 
-    def __init__(self, program: Program, used: dict[Operation, list[Use]]) -> None:
+    def __init__(self, program: Program, used: dict[Place, list[Use]]) -> None:
         self._program = program
         self._used = used
 
     def of(self, line: _Line) -> tuple[str, ...]:
         """What each operation does, in their order, those that say the same together."""
         counts: dict[str, int] = {}
-        for operation in line.operations:
-            text = self._text(operation)
+        for place in line.places:
+            text = self._text(place)
             counts[text] = counts.get(text, 0) + 1
         return tuple(text if count == 1 else f"{text} ({count}x)" for text, count in counts.items())
 
-    def _text(self, operation: Operation) -> str:
+    def _text(self, place: Place) -> str:
+        operation = place.operation
         site = self._program.site_of.get(operation)
         if site is None:
             verb = _OTHERS.get(operation.name, operation.name)
-            return f"{verb} {self._names(operation)}"
+            return f"{verb} {self._names(place)}"
         verb = _VERBS.get(site.kind, site.kind.value)
         if site.kind in _IN_FLIGHT:
             left = operation.attributes.get("pendings", operation.attributes.get("num", 0))
@@ -175,20 +181,20 @@ class _Words:
         if site.kind in (SiteKind.RANGE_BEGIN, SiteKind.RANGE_END):
             return f"{verb} {site.variable}"
         if site.kind is SiteKind.EXPECT:
-            return f"{verb} {site.bytes} B at {self._names(operation)}"
+            return f"{verb} {site.bytes} B at {self._names(place)}"
         descriptor = operation.operand("desc")
         root = self._program.roots.get(descriptor) if descriptor is not None else None
         if isinstance(root, Descriptor):
-            buffer = self._names(operation)
+            buffer = self._names(place)
             way = f"{root.name} to {buffer}" if site.kind is SiteKind.TMA_LOAD else f"{buffer} to {root.name}"
             return f"{verb} {way}"
-        text = f"{verb} {self._names(operation)}".rstrip()
-        arrivals = max((use.count for use in self._used.get(operation, ())), default=0)
+        text = f"{verb} {self._names(place)}".rstrip()
+        arrivals = max((use.count for use in self._used.get(place, ())), default=0)
         return f"{text} (+{arrivals})" if arrivals > 1 else text
 
-    def _names(self, operation: Operation) -> str:
+    def _names(self, place: Place) -> str:
         """What it works on: its buffers, or else its barriers."""
-        used = self._used.get(operation, ())
+        used = self._used.get(place, ())
         names = {name_of(self._program, use.of): isinstance(use.of, Buffer) for use in used}
         buffers = [name for name, buffer in names.items() if buffer]
         return ", ".join(buffers or names)

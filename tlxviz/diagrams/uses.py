@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from tlxviz.diagrams.calls import Place, agent_at, places, root_at
 from tlxviz.diagrams.model import EdgeKind
-from tlxviz.ir.accesses import accesses, agent_of
+from tlxviz.ir.accesses import accesses
 from tlxviz.ir.operands import affine
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import Agent, BarrierArray, Buffer, Program, SiteKind
@@ -32,7 +33,7 @@ class NamedBarrier:
 class Use:
     """An operation and one barrier or buffer that it works on."""
 
-    operation: Operation
+    place: Place
     agent: Agent
     line: int
     """In the kernel's own source; 0 where none is known."""
@@ -43,10 +44,17 @@ class Use:
     bytes: int = 0
     """That it moves or expects; 0 where the IR does not fix it."""
 
+    @property
+    def operation(self) -> Operation:
+        return self.place.operation
+
 
 def uses(program: Program) -> tuple[Use, ...]:
     """All of them: those of barriers by site, then those of buffers, each in the order of the TTGIR."""
-    return (*_of_barriers(program), *_of_buffers(program))
+    found: dict[Operation, list[Place]] = {}
+    for place in places(program):
+        found.setdefault(place.operation, []).append(place)
+    return (*_of_barriers(program, found), *_of_buffers(program, found))
 
 
 def named_barriers(used: Iterable[Use]) -> tuple[NamedBarrier, ...]:
@@ -60,25 +68,26 @@ def line_of(program: Program, operation: Operation) -> int:
     return kernel_line(operation.location, program.kernel.location).line
 
 
-def _of_barriers(program: Program) -> list[Use]:
+def _of_barriers(program: Program, places_of: Mapping[Operation, list[Place]]) -> list[Use]:
     found: list[Use] = []
     for site in program.sites:
         operation, line = site.operation, line_of(program, site.operation)
-        if site.kind in (SiteKind.NAMED_WAIT, SiteKind.NAMED_ARRIVE):
-            kind = EdgeKind.WAIT if site.kind is SiteKind.NAMED_WAIT else EdgeKind.ARRIVE
-            found.append(Use(operation, site.agent, line, kind, _named(operation), int(kind is EdgeKind.ARRIVE)))
-            continue
-        for value in (*operation.groups.get("barrier", ()), *operation.groups.get("barriers", ())):
-            barrier = program.roots.get(value)
-            if isinstance(barrier, BarrierArray):
-                found.append(
-                    _of_barrier(Use(operation, site.agent, line, EdgeKind.ARRIVE, barrier), site.kind, site.bytes)
-                )
+        for place in places_of.get(operation, ()):
+            agent = agent_at(program, place) or site.agent
+            if site.kind in (SiteKind.NAMED_WAIT, SiteKind.NAMED_ARRIVE):
+                kind = EdgeKind.WAIT if site.kind is SiteKind.NAMED_WAIT else EdgeKind.ARRIVE
+                found.append(Use(place, agent, line, kind, _named(operation), int(kind is EdgeKind.ARRIVE)))
+                continue
+            for value in (*operation.groups.get("barrier", ()), *operation.groups.get("barriers", ())):
+                barrier = root_at(program, value, place)
+                if isinstance(barrier, BarrierArray):
+                    use = Use(place, agent, line, EdgeKind.ARRIVE, barrier)
+                    found.append(_of_barrier(use, site.kind, site.bytes))
     return found
 
 
 def _of_barrier(use: Use, kind: SiteKind, moved: int) -> Use:
-    made = use.operation, use.agent, use.line
+    made = use.place, use.agent, use.line
     match kind:
         case SiteKind.WAIT:
             return Use(*made, EdgeKind.WAIT, use.of)
@@ -109,17 +118,19 @@ def parity(operation: Operation) -> str:
     return "phase" if value is None else str(value & 1)
 
 
-def _of_buffers(program: Program) -> list[Use]:
+def _of_buffers(program: Program, places_of: Mapping[Operation, list[Place]]) -> list[Use]:
     found: list[Use] = []
     for access in accesses(program):
-        agent = agent_of(program, access.operation)
-        if agent is None or access.operation.name in _NOTHING_MOVED:
+        if access.operation.name in _NOTHING_MOVED:
             continue
         moved = _moved(access.operation, access.part)
         line = line_of(program, access.operation)
         # a tensor core reads its accumulator as well; what others see of that is that it is filled
         kind = EdgeKind.FILL if access.writes else EdgeKind.READ
-        found.append(Use(access.operation, agent, line, kind, access.buffer, bytes=moved))
+        for place in places_of.get(access.operation, ()):
+            agent = agent_at(program, place)
+            if agent is not None:
+                found.append(Use(place, agent, line, kind, access.buffer, bytes=moved))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tlxviz.ir.operation import Block, Module, Operation, Value
 from tlxviz.ir.types import MemDescType, TensorDescType
@@ -23,9 +23,13 @@ def has_root(value: Value) -> bool:
 class Origins:
     """Finds, for each view in a module, the values that made the memory or descriptor behind it."""
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: Module, calls: Iterable[Operation] | None = None) -> None:
+        """
+        Args:
+            calls: The calls by which functions are reached; None for all of the module.
+        """
         self._calls: dict[str, list[Operation]] = {}
-        for operation in module.walk():
+        for operation in module.walk() if calls is None else calls:
             if operation.name == "tt.call":
                 self._calls.setdefault(operation.attributes["callee"], []).append(operation)
         self._known: dict[Value, Value | None] = {}
