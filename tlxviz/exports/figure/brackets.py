@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from tlxviz.analysis.iterations import Iterations, loop_iterations
 from tlxviz.analysis.occupation import occupation
 from tlxviz.analysis.stretch import busiest_groups, end_of_last
 from tlxviz.exports.model import Cut
+from tlxviz.trace.model import Events, LaunchTrace
 
 Int64 = NDArray[np.int64]
 
@@ -39,7 +40,7 @@ def brackets(cut: Cut) -> Brackets:
 
     None where nothing iterates.
     """
-    launch = cut.launch
+    launch = _at_all_times(cut)
     if not launch.tracks:
         return Brackets("", ())
     occupied = occupation(launch)
@@ -61,6 +62,18 @@ def brackets(cut: Cut) -> Brackets:
     several = len(set(loop.outer[inside].tolist())) > 1 and bool((loop.outer != loop.inner).any())
     made = tuple(_made(cut, loop, ends, number, several=several, first=first) for number in inside)
     return Brackets(launch.tracks[row].name, made)
+
+
+def _at_all_times(cut: Cut) -> LaunchTrace:
+    """The tracks that are shown with all of their events: an iteration ends where the next begins."""
+    whole = cut.whole
+    if whole is None or cut.rows is None:
+        return cut.launch
+    shown = {id(track) for track in cut.launch.tracks}
+    chosen = np.array([id(track) in shown for track in whole.tracks], np.bool_)
+    places = np.cumsum(chosen, dtype=np.int32) - 1
+    events = whole.events.select(chosen[whole.events["track"]])
+    return replace(cut.launch, events=Events({**events.columns, "track": places[events["track"]].astype(np.int32)}))
 
 
 def _made(cut: Cut, loop: Iterations, ends: Int64, number: int, *, several: bool, first: int) -> Bracket:
