@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tlxviz.exports.model import Format
     from tlxviz.trace.model import LaunchTrace
 
-SUFFIXES = {"csv": ".csv"}
+SUFFIXES = {"csv": ".csv", "html": ".html"}
 """Those of `tlxviz.exports.formats`, whose import `tlxviz --help` need not wait for."""
 
 

@@ -11,6 +11,13 @@ def _csv() -> Writer:
     return csv
 
 
+def _html() -> Writer:
+    from tlxviz.exports.html.writer import html
+
+    return html
+
+
 FORMATS: dict[str, Format] = {
     "csv": Format(".csv", "a table of the events, with units in the columns' names", _csv),
+    "html": Format(".html", "a page with the timeline, for a browser and for a pull request", _html),
 }

@@ -20,6 +20,13 @@ class Cut:
     """SM cycle at which the chosen stretch of time begins. Events that reach into it are whole."""
     end: int
     """SM cycle at which it ends."""
+    whole: LaunchTrace | None = None
+    """The launch as its trace has it; None where all of it was chosen."""
+
+    @property
+    def of(self) -> LaunchTrace:
+        """The launch with all that was traced, for figures that are true of all of it alone."""
+        return self.whole or self.launch
 
 
 Writer = Callable[[Sequence[Cut]], bytes]

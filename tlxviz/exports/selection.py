@@ -49,6 +49,7 @@ def cut(launch: LaunchTrace, number: int, selection: Selection) -> Cut:
         number,
         begin if begin is not None else first,
         end if end is not None else max(last, begin or last),
+        None if all(chosen) and len(events) == len(launch.events) else launch,
     )
 
 
