@@ -117,7 +117,8 @@ def _steps(numbers: NDArray[Any], first: Int64) -> Int64:
 
 def _since(numbers: NDArray[Any], before: Int64) -> Int64:
     """Differences from the row that `before` names; from -1 where it names none."""
-    return numbers - np.append(numbers, numbers.dtype.type(-1))[before]
+    wide = np.append(numbers, numbers.dtype.type(-1)).astype(np.int64)
+    return wide[:-1] - wide[before]
 
 
 def _signed(numbers: Int64) -> Int64:

@@ -98,7 +98,8 @@ def _more(waiter: Waiter) -> Iterator[str]:
     elif waiter.missing_bytes < 0:
         missing.append(f"{-waiter.missing_bytes:,} bytes more than were expected")
     if waiter.completed_phases is not None:
-        missing.append(f"{waiter.completed_phases:,} phases completed so far")
+        phases = "phase" if waiter.completed_phases == 1 else "phases"
+        missing.append(f"{waiter.completed_phases:,} {phases} completed so far")
     if missing:
         yield ", ".join(missing)
     last = waiter.last_arrival

@@ -69,7 +69,6 @@ view.onChange(() => {
     showSummary(view);
     drawPaper(view);
     byId("paper-legend").replaceChildren(legend(view));
-    byId("paper-legend").querySelectorAll("canvas").forEach((canvas) => canvas.classList.add("light"));
   }
   if (last.launch !== launch || last.event !== event || last.span !== span || last.units !== units || (span && last.cta !== cta)) {
     showEvent(view);

@@ -29,10 +29,10 @@ export function drawPaper(view) {
   byId("paper-says").textContent = `CTA ${cta}, cycles ${whole(begin)} to ${whole(end)}${of}. Hatched: waiting.`;
 }
 
-/** Draws the samples of legends. */
+/** Draws the samples of legends; that of the picture is as light as it. */
 export function drawSamples(theme) {
   for (const canvas of document.querySelectorAll("canvas.sample")) {
-    const { size, made } = tiles(theme, 2);
+    const { size, made } = tiles(canvas.closest("figure") ? THEMES.light : theme, 2);
     const image = new ImageData(canvas.width, canvas.height);
     const pixels = new Uint32Array(image.data.buffer);
     const tile = made[2 * Number(canvas.dataset.look)];

@@ -121,7 +121,7 @@ export class Picture {
         if (this.view.launch.cycles(slices.event[place]) === 0 && this.cells.begun[column] <= 1) {
           drawStroke(this.pixels, columns, column, top, height, this.strokes[slices.look[place]], this.scale);
         }
-      } else if (place && slices.end[place - 1] === begin && slices.look[place - 1] === slices.look[place]) {
+      } else if (place && (begin - slices.end[place - 1]) * scale < 1 && slices.look[place - 1] === slices.look[place]) {
         if ((slices.end[place] - begin) * scale > 4) {
           drawStroke(this.pixels, columns, column, top, height, this.colours.lane, this.scale);
         }

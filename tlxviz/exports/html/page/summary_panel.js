@@ -68,7 +68,7 @@ function about(view) {
   const { facts: found, stretch } = view.launch.told;
   const traced = found.coverage.ctas_traced;
   const config = Object.entries(found.config).map(([name, value]) => `${name}=${value}`).join("  ");
-  const busy = Object.entries(found.busy).filter(([, share]) => share !== null).map(([name, share]) => `${name} ${percent(share)}`);
+  const busy = Object.entries(found.busy).filter(([, share]) => share).map(([name, share]) => `${name} ${percent(share)}`);
   return [facts([
     ["grid", `${found.grid.join(" x ")}${found.coverage.waves ? `, ${plural(found.coverage.waves, "wave")}` : ""}`],
     ["traced", traced.length ? `CTA ${traced.slice(0, 8).join(", ")}${traced.length > 8 ? ` and ${traced.length - 8} more` : ""}: ${plural(found.coverage.events, "event")}` : "nothing"],

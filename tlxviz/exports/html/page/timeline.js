@@ -34,7 +34,7 @@ export class Timeline {
     const scale = window.devicePixelRatio;
     if (!width || !height || (width === this.width && height === this.height && scale === this.ratio)) return;
     Object.assign(this, { width, height, ratio: scale });
-    const gutter = Math.min(width < 600 ? 104 : 160, Math.floor(width / 2));
+    const gutter = Math.min(width < 600 ? 118 : 160, Math.floor(width / 2));
     this.picture.resize(width, height, scale, gutter);
     this.canvas.style.width = `${width}px`;
     this.canvas.style.height = `${height}px`;
@@ -45,6 +45,7 @@ export class Timeline {
   changed() {
     const { view } = this;
     this.measure();
+    Object.assign(this.canvas.dataset, { begin: view.begin, end: view.end });
     if (view.lane !== this.lane) {
       this.lane = view.lane;
       this.reveal(view.lane);

@@ -8,13 +8,20 @@ export function step(view, direction, wanted = () => true) {
   if (!slices?.length) return "nothing to select in this lane";
   const { begin } = launch.events;
   const own = view.event >= 0 && view.lanes.of(view.event) === lane ? slices.placeOf(view.event, begin[view.event]) : -1;
-  let place = own >= 0 ? own + direction : direction > 0 ? slices.before(view.cursor) : slices.before(view.cursor) - 1;
+  let place = own >= 0 ? own + direction : nearCursor(view, slices, direction);
   while (place >= 0 && place < slices.length && !(slices.event[place] >= 0 && wanted(slices.event[place]))) place += direction;
   if (place < 0 || place >= slices.length) return `nothing ${direction > 0 ? "later" : "earlier"} in this lane`;
   const from = view.lane;
   view.goTo(slices.event[place], false);
   if (from.depth === 2) view.lane = from;
   return "";
+}
+
+/** Where to begin while nothing is selected: under the cursor, else in the direction, else in the other. */
+function nearCursor(view, slices, direction) {
+  const under = slices.at(view.cursor), next = slices.before(view.cursor);
+  if (under >= 0) return under;
+  return Math.max(0, Math.min(direction > 0 ? next : next - 1, slices.length - 1));
 }
 
 export function wait(view, direction) {

@@ -101,7 +101,7 @@ export class View {
     if (to - from > this.cycles) {
       const room = (to - from) * 0.15;
       this.setWindow(from - room, to + room);
-    } else if (from < this.begin + 0.05 * this.cycles || to > this.end - 0.05 * this.cycles) {
+    } else if (from < this.begin || to > this.end) {
       const middle = (from + to) / 2;
       this.setWindow(middle - this.cycles / 2, middle + this.cycles / 2);
     }
