@@ -61,7 +61,3 @@ def by_track(of: LaunchTrace) -> list[tuple[int, ...]]:
     place = {row: at for at, row in enumerate(order)} | {-1: -1}
     names = ("track", "site", "begin", "end", "outer", "inner", "slot", "phase", "bytes")
     return [(*(int(events[name][row]) for name in names), place[int(events["released_by"][row])]) for row in order]
-
-
-def test_events_come_back_as_they_were() -> None:
-    assert unpacked(pipeline()) == wanted(pipeline())

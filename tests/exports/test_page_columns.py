@@ -14,6 +14,7 @@ from exports.page_traces import HOSTILE, by_track, dense, hostile, page_of
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from tlxviz.exports.html import bundle
 from tlxviz.exports.html.columns import NAMES, Packed, packed
 from tlxviz.exports.html.writer import page
 from tlxviz.exports.selection import Selection, cut
@@ -57,6 +58,10 @@ def unpacked(of: LaunchTrace) -> list[tuple[int, ...]]:
             rows.append((track, site, begin, end, outer, inner, columns["slot"][row] - 1, phase, moved, by))
         at += count
     return rows
+
+
+def test_events_come_back_as_they_were() -> None:
+    assert unpacked(pipeline()) == by_track(pipeline())
 
 
 BIG = some.integers(0, 2**45)
@@ -117,6 +122,14 @@ def test_a_page_of_a_part_says_so() -> None:
     )
     assert '"partial":true' in part
     assert '"partial":false' in all_of_it
+
+
+def test_modules_of_the_page_name_nothing_twice() -> None:
+    """They become one, in which nothing may be."""
+    names = re.findall(r"^(?:async )?(?:function|class|const|let) (\w+)", bundle.script(), re.MULTILINE)
+    assert len(names) > 100
+    assert sorted({each for each in names if names.count(each) > 1}) == []
+    assert not re.search(r"^(import|export)\b", bundle.script(), re.MULTILINE)
 
 
 def inflated(text: str) -> str:

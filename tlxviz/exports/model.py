@@ -21,12 +21,7 @@ class Cut:
     end: int
     """SM cycle at which it ends."""
     whole: LaunchTrace | None = None
-    """The launch as its trace has it; None where all of it was chosen."""
-
-    @property
-    def of(self) -> LaunchTrace:
-        """The launch with all that was traced, for figures that are true of all of it alone."""
-        return self.whole or self.launch
+    """The launch of which something was chosen; None if that is all of it."""
 
 
 Writer = Callable[[Sequence[Cut]], bytes]

@@ -15,6 +15,7 @@ from tlxviz.analysis.places import base_name
 from tlxviz.analysis.summary import Summary, summarise
 from tlxviz.exports.html.hanging import hang_facts
 from tlxviz.exports.model import Cut
+from tlxviz.trace.model import LaunchTrace
 from tlxviz.trace.vocabulary import MEANINGS
 
 _WAITS = 8
@@ -44,8 +45,8 @@ def vocabulary() -> dict[str, dict[str, list[str]]]:
 
 def described(cut: Cut, texts: Texts) -> dict[str, Any]:
     """What is shown of a launch. Figures are of the whole launch, of which the page may hold a part."""
-    launch = cut.launch
-    account = Account(cut.of)
+    launch, whole = cut.launch, cut.whole or cut.launch
+    account = Account(whole)
     summary = summarise(account, worst=_WAITS)
     strip = summary.strip
     return {
@@ -65,12 +66,12 @@ def described(cut: Cut, texts: Texts) -> dict[str, Any]:
         "line": launch.source_line,
         "lines": _line_shares(account),
         "stretch": None if strip is None else [strip.cta, strip.begin, strip.end, strip.agent, strip.iterations],
-        "hang": hang_facts(cut.of),
-        "facts": _facts(cut, summary),
+        "hang": hang_facts(whole),
+        "facts": _facts(summary) | {"partial": _is_part(launch, whole)},
     }
 
 
-def _facts(cut: Cut, summary: Summary) -> dict[str, Any]:
+def _facts(summary: Summary) -> dict[str, Any]:
     used = summary.utilisation
     return plain(
         {
@@ -82,7 +83,6 @@ def _facts(cut: Cut, summary: Summary) -> dict[str, Any]:
             "ns": summary.time_ns,
             "tflops": summary.tflops,
             "complete": summary.complete,
-            "partial": cut.whole is not None,
             "verdict": summary.verdict.sentence if summary.verdict else None,
             "findings": [asdict(each) for each in summary.findings],
             "coverage": asdict(summary.coverage),
@@ -93,6 +93,10 @@ def _facts(cut: Cut, summary: Summary) -> dict[str, Any]:
             "slow_down": summary.probing.slow_down if summary.probing else None,
         }
     )
+
+
+def _is_part(launch: LaunchTrace, whole: LaunchTrace) -> bool:
+    return len(launch.events) < len(whole.events) or len(launch.tracks) < len(whole.tracks)
 
 
 def _line_shares(account: Account) -> list[list[float]]:

@@ -11,29 +11,26 @@ export async function unpack(base64, { counts, planes, sites }) {
   const rows = counts.reduce((sum, each) => sum + each, 0);
   const first = new Float64Array(counts.length + 1);
   counts.forEach((count, track) => (first[track + 1] = first[track] + count));
-  const packed = {};
-  let at = 0;
-  NAMES.forEach((name, number) => {
-    packed[name] = numbers(data, at, rows, planes[number]);
-    at += rows * planes[number];
-  });
-  const moved = sites.map((each) => each[6]);
-  const site = packed.site.map((value) => value - 1);
-  const begin = fromSteps(packed.begin, first, Float64Array);
-  const end = packed.cycles;
-  for (let row = 0; row < rows; row++) end[row] += begin[row];
+  const places = [0];
+  NAMES.forEach((_, number) => places.push(places[number] + rows * planes[number]));
+  const packed = (name) => {
+    const number = NAMES.indexOf(name);
+    return numbers(data, places[number], rows, planes[number]);
+  };
+  const site = lessOne(packed("site"));
+  const begin = fromSteps(packed("begin"), first, Float64Array);
   return {
     rows,
     first,
     begin,
-    end,
-    site: Int32Array.from(site),
-    outer: fromSteps(packed.outer, first, Int32Array),
-    inner: fromSteps(packed.inner, first, Int32Array),
-    slot: Int32Array.from(packed.slot, (value) => value - 1),
-    phase: fromSame(packed.phase, first, site, moved.length),
-    bytes: packed.bytes.map((value, row) => signed(value) + (moved[site[row]] ?? 0)),
-    releasedBy: fromSame(packed.released_by, first, site, moved.length),
+    end: sum(begin, packed("cycles")),
+    site,
+    outer: fromSteps(packed("outer"), first, Int32Array),
+    inner: fromSteps(packed("inner"), first, Int32Array),
+    slot: lessOne(packed("slot")),
+    phase: fromSame(packed("phase"), first, site, sites.length),
+    bytes: moved(packed("bytes"), site, sites.map((each) => each[6])),
+    releasedBy: fromSame(packed("released_by"), first, site, sites.length),
   };
 }
 
@@ -51,7 +48,7 @@ async function inflate(bytes) {
 
 /** Numbers whose lowest bytes stand one after the other, then the next bytes, and so on. */
 function numbers(data, at, rows, planes) {
-  const found = new Float64Array(rows);
+  const found = planes < 4 ? new Int32Array(rows) : new Float64Array(rows);
   for (let plane = 0, weight = 1; plane < planes; plane++, weight *= 256) {
     const from = at + plane * rows;
     for (let row = 0; row < rows; row++) found[row] += data[from + row] * weight;
@@ -61,6 +58,25 @@ function numbers(data, at, rows, planes) {
 
 function signed(value) {
   return value % 2 ? -(value + 1) / 2 : value / 2;
+}
+
+function lessOne(values) {
+  const found = new Int32Array(values.length);
+  for (let row = 0; row < values.length; row++) found[row] = values[row] - 1;
+  return found;
+}
+
+function sum(left, right) {
+  const found = new Float64Array(left.length);
+  for (let row = 0; row < left.length; row++) found[row] = left[row] + right[row];
+  return found;
+}
+
+/** Bytes, given as what they differ from those of the site. */
+function moved(steps, site, ofSite) {
+  const found = new Float64Array(steps.length);
+  for (let row = 0; row < steps.length; row++) found[row] = signed(steps[row]) + (site[row] < 0 ? 0 : ofSite[site[row]]);
+  return found;
 }
 
 function fromSteps(steps, first, Type) {

@@ -2,17 +2,17 @@
 
 import { amongReleased, fit, fold, goBack, hit, sameLine, step, toLane, toReleased, toReleaser, toStretch, wait, wholeCta, worstWait } from "./travel.js";
 
-const moved = (change) => (view) => (change(view), "");
+const quietly = (change) => (view) => (change(view), "");
 
 /** Groups of actions: `name` is what a button refers to, `keys` are as `KeyboardEvent.key` has them. */
 export const ACTIONS = [
   ["Time", [
-    { name: "zoom_in", keys: ["w", "+", "="], says: "zoom in about the cursor", run: moved((view) => view.zoom(1 / 1.5)) },
-    { name: "zoom_out", keys: ["s", "-"], says: "zoom out", run: moved((view) => view.zoom(1.5)) },
-    { name: "left", keys: ["a", "ArrowLeft"], says: "go left by a tenth of the screen", run: moved((view) => view.pan(-view.cycles / 10)) },
-    { name: "right", keys: ["d", "ArrowRight"], says: "go right", run: moved((view) => view.pan(view.cycles / 10)) },
-    { name: "page_left", keys: ["A"], says: "go left by half a screen", run: moved((view) => view.pan(-view.cycles / 2)) },
-    { name: "page_right", keys: ["D"], says: "go right by half a screen", run: moved((view) => view.pan(view.cycles / 2)) },
+    { name: "zoom_in", keys: ["w", "+", "="], says: "zoom in about the cursor", run: quietly((view) => view.zoom(1 / 1.5)) },
+    { name: "zoom_out", keys: ["s", "-"], says: "zoom out", run: quietly((view) => view.zoom(1.5)) },
+    { name: "left", keys: ["a", "ArrowLeft"], says: "go left by a tenth of the screen", run: quietly((view) => view.pan(-view.cycles / 10)) },
+    { name: "right", keys: ["d", "ArrowRight"], says: "go right", run: quietly((view) => view.pan(view.cycles / 10)) },
+    { name: "page_left", keys: ["A"], says: "go left by half a screen", run: quietly((view) => view.pan(-view.cycles / 2)) },
+    { name: "page_right", keys: ["D"], says: "go right by half a screen", run: quietly((view) => view.pan(view.cycles / 2)) },
     { name: "fit", keys: ["f", "F"], says: "show the range, or the selected event, as large as it fits", run: fit },
     { name: "whole", keys: ["0"], says: "show the whole CTA", run: wholeCta },
     { name: "stretch", keys: ["S"], says: "show the steady state", run: toStretch },
@@ -41,7 +41,7 @@ export const ACTIONS = [
     { name: "search", keys: ["/"], says: "search: wait a_full, line:104, >1000", run: null },
     { name: "next_hit", keys: ["n"], says: "next hit", run: (view) => hit(view, 1) },
     { name: "previous_hit", keys: ["N"], says: "hit before", run: (view) => hit(view, -1) },
-    { name: "units", keys: ["u"], says: "cycles or nanoseconds", run: moved((view) => (view.units = view.units === "ns" ? "cycles" : "ns")) },
+    { name: "units", keys: ["u"], says: "cycles or nanoseconds", run: quietly((view) => (view.units = view.units === "ns" ? "cycles" : "ns")) },
     { name: "theme", keys: ["t"], says: "dark or light", run: null },
     { name: "help", keys: ["?"], says: "this list", run: null },
     { name: "clear", keys: ["Escape"], says: "clear selection, range and search", run: null },

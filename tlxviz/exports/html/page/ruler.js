@@ -9,7 +9,7 @@ export function ticks(view, room) {
   const step = roundStep((view.cycles * scale) / Math.max(1, room)) / scale;
   const found = [];
   for (let number = Math.ceil(view.begin / step); number * step <= view.end; number++) {
-    if (number >= 0) found.push([number * step, whole(number * step * scale)]);
+    if (number >= 0) found.push([number * step, whole(number * step * scale + 0)]);
   }
   return found;
 }

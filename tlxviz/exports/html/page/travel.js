@@ -6,6 +6,7 @@ export function step(view, direction, wanted = () => true) {
   const { launch, lane } = view;
   const slices = lane?.slices;
   if (!slices?.length) return "nothing to select in this lane";
+  if (!lane.depth) return "the lane of a CTA has no events of its own: ↓ goes to one that has";
   const { begin } = launch.events;
   const own = view.event >= 0 && view.lanes.of(view.event) === lane ? slices.placeOf(view.event, begin[view.event]) : -1;
   let place = own >= 0 ? own + direction : nearCursor(view, slices, direction);
