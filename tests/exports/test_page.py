@@ -126,6 +126,18 @@ def test_keys_zoom_pan_and_fit(opened) -> None:
     assert opened.window == (0, 1230)
 
 
+@pytest.mark.parametrize("scale", [0.5, 1.25, 3])
+def test_a_zoomed_browser_has_a_pixel_for_each_of_the_screen(open_page, scale: float) -> None:
+    opened = open_page(PIPELINE, device_scale_factor=scale)
+    canvas = opened.page.locator("#timeline")
+    box = canvas.bounding_box()
+    assert canvas.evaluate("each => [each.width, each.height]") == [
+        round(box["width"] * scale), round(box["height"] * scale)
+    ]  # fmt: skip
+    opened.click(MMA, 715)
+    assert opened.status.startswith("wait full[1], mma")
+
+
 def test_keys_held_down_stay_in_the_launch(opened) -> None:
     for key in "dwas":
         opened.press(*key * 60)

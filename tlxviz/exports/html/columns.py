@@ -2,7 +2,7 @@
 
 Rows stand by track, within a track by begin. Every column becomes whole numbers that are small and repeat from one
 iteration to the next: differences from the row before, or from the row before of the same operation. They are written
-byte by byte: all lowest bytes, then the next ones. So a million events of a loop deflate to some 140 KB.
+byte by byte: all lowest bytes, then the next ones. So a million events of a loop deflate to some 80 KB.
 
 `page/columns.js` is the other half.
 """

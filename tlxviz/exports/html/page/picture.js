@@ -23,13 +23,13 @@ export class Picture {
     this.ink = canvas.getContext("2d");
   }
 
-  /** Sets the size in CSS pixels, and how many pixels of the canvas each has. */
+  /** Sets the size in CSS pixels, and how many pixels of the canvas each has: not a whole number where a browser zooms. */
   resize(width, height, scale, gutter) {
-    Object.assign(this, { width, height, gutter, scale: Math.max(1, Math.round(scale)) });
-    this.canvas.width = width * this.scale;
-    this.canvas.height = height * this.scale;
-    this.columns = Math.max(1, (width - gutter) * this.scale);
-    this.lines = Math.max(1, (height - RULER) * this.scale);
+    Object.assign(this, { width, height, gutter, scale, grain: Math.max(1, Math.round(scale)) });
+    this.canvas.width = Math.round(width * scale);
+    this.canvas.height = Math.round(height * scale);
+    this.columns = Math.max(1, this.canvas.width - Math.round(gutter * scale));
+    this.lines = Math.max(1, this.canvas.height - Math.round(RULER * scale));
     this.image = new ImageData(this.columns, this.lines);
     this.pixels = new Uint32Array(this.image.data.buffer);
     this.cells = new Cells(this.columns);
@@ -39,7 +39,7 @@ export class Picture {
   use(theme) {
     if (this.theme === theme) return;
     this.theme = theme;
-    this.tiles = tiles(theme, this.scale);
+    this.tiles = tiles(theme, this.grain);
     this.colours = Object.fromEntries(["paper", "lane", "line"].map((name) => [name, packed(rgb(theme[name]))]));
     this.strokes = theme.looks.map((each) => packed(rgb(each)));
   }
@@ -67,7 +67,7 @@ export class Picture {
     const shown = this.placed.filter((each) => each.shown);
     for (const each of shown) this.drawLane(each);
     this.ink.setTransform(1, 0, 0, 1, 0, 0);
-    this.ink.putImageData(this.image, this.gutter * this.scale, RULER * this.scale);
+    this.ink.putImageData(this.image, Math.round(this.gutter * this.scale), Math.round(RULER * this.scale));
     this.ink.setTransform(this.scale, 0, 0, this.scale, 0, 0);
     this.clipped(() => {
       for (const each of shown) this.drawNames(each);
@@ -93,7 +93,7 @@ export class Picture {
   rowsOf({ top, height }) {
     const first = Math.round((top - RULER) * this.scale);
     const from = Math.max(0, first);
-    return [from, Math.min(this.lines, first + (height - 2) * this.scale) - from];
+    return [from, Math.min(this.lines, Math.round((top + height - 2 - RULER) * this.scale)) - from];
   }
 
   drawLane(place) {
@@ -104,7 +104,7 @@ export class Picture {
     cells.fill(slices, view.begin, view.end);
     const at = { top, height, slices, from: view.begin, to: view.end };
     drawCells(pixels, cells, { ...at, tiles: this.tiles });
-    if (slices.between === Look.ALIVE) drawAlive(pixels, cells, { ...at, scale: this.scale, colour: this.strokes[Look.ALIVE] });
+    if (slices.between === Look.ALIVE) drawAlive(pixels, cells, { ...at, scale: this.grain, colour: this.strokes[Look.ALIVE] });
     if (slices.event && place.lane.depth) this.drawEdges(slices, top, height);
   }
 
@@ -119,11 +119,11 @@ export class Picture {
       const column = Math.floor((begin - view.begin) * scale);
       if (slices.end[place] === begin) {
         if (this.view.launch.cycles(slices.event[place]) === 0 && this.cells.begun[column] <= 1) {
-          drawStroke(this.pixels, columns, column, top, height, this.strokes[slices.look[place]], this.scale);
+          drawStroke(this.pixels, columns, column, top, height, this.strokes[slices.look[place]], this.grain);
         }
       } else if (place && (begin - slices.end[place - 1]) * scale < 1 && slices.look[place - 1] === slices.look[place]) {
         if ((slices.end[place] - begin) * scale > 4) {
-          drawStroke(this.pixels, columns, column, top, height, this.colours.lane, this.scale);
+          drawStroke(this.pixels, columns, column, top, height, this.colours.lane, this.grain);
         }
       }
     }
@@ -194,7 +194,10 @@ export class Picture {
   drawSelection() {
     const { ink, view, theme } = this;
     const { begin, end } = view.launch.events;
-    for (const each of arrowsOf(view.launch, view.event)) {
+    if (this.arrowsFor?.event !== view.event || this.arrowsFor.launch !== view.launch) {
+      this.arrowsFor = { launch: view.launch, event: view.event, arrows: arrowsOf(view.launch, view.event) };
+    }
+    for (const each of this.arrowsFor.arrows) {
       const source = this.rowOf(each.source), target = this.rowOf(each.target);
       if (!source || !target) continue;
       drawArrow(ink, {
