@@ -22,7 +22,7 @@ class OpenPage:
         self.page.on("dialog", lambda dialog: self.errors.append(dialog.message))
         self.url = file.as_uri()
         self.page.goto(self.url)
-        self.page.wait_for_selector("body[data-ready]", state="attached")
+        self.page.wait_for_selector("body[data-ready]", state="attached", timeout=10_000)
         self.drawn()
 
     def _on_console(self, message: Any) -> None:
@@ -33,8 +33,11 @@ class OpenPage:
         self.context.close()
 
     def drawn(self) -> None:
-        """Waits until what was asked for is on screen."""
-        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        """Waits until what was asked for is on screen; not for ever, if the browser draws no frames."""
+        self.page.evaluate("""() => new Promise((done) => {
+            requestAnimationFrame(() => requestAnimationFrame(done));
+            setTimeout(done, 2000);
+        })""")
 
     def press(self, *keys: str) -> None:
         for key in keys:

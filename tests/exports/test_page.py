@@ -355,6 +355,16 @@ def test_hundreds_of_lanes_scroll(open_page) -> None:
     assert opened.page.evaluate("document.getElementById('scroller').scrollTop") > 6000
 
 
+def test_iterations_are_walked(opened) -> None:
+    opened.click(MMA, 715)
+    opened.press("i")
+    assert opened.status == "wait full[0], mma, CTA 0, 30 cycles, pipeline.py:43 · iteration 8"
+    opened.press(".", "I")
+    assert opened.status.endswith("iteration 7")
+    opened.press(*"I" * 8)
+    assert opened.status.endswith("no earlier iteration")
+
+
 def test_help_lists_the_keys_and_closes(opened) -> None:
     opened.press("?")
     assert "what released the selected event" in opened.text("#help-body")

@@ -132,6 +132,23 @@ def test_modules_of_the_page_name_nothing_twice() -> None:
     assert not re.search(r"^(import|export)\b", bundle.script(), re.MULTILINE)
 
 
+def test_keys_do_what_they_do_in_the_terminal() -> None:
+    """By the names and keys of docs/view.md, which are those of the table of keys there."""
+    view = (Path(__file__).parents[2] / "docs" / "view.md").read_text(encoding="utf-8")
+    terminal: dict[str, str] = {}
+    for keys, name in re.findall(r"^\| (`.*`) \| .* \| `(\w+)` \|$", view.partition("| In panels")[0], re.MULTILINE):
+        terminal |= dict.fromkeys(re.findall(r"`(\S)`", keys), name)
+    ours = {
+        key: name
+        for name, keys in re.findall(r'\{ name: "(\w+)", keys: \[(.*?)\], says', bundle.script())
+        for key in re.findall(r'"(\S)"', keys)
+    }
+    own = {"S": "stretch", "F": "fit"}
+    assert len(ours) > 30
+    assert {key: name for key, name in ours.items() if terminal.get(key) != name} == own
+    assert not set(own) & set(terminal)
+
+
 def inflated(text: str) -> str:
     """A page with its events as they are before they are deflated, which depends on the zlib."""
     return BLOCK.sub(lambda found: zlib.decompress(base64.b64decode(found[0])).hex(), text)

@@ -38,7 +38,7 @@ function ofEvent(view) {
       ["slot", value("slot")],
       ["phase", value("phase")],
       ["bytes", events.bytes[event] > 0 ? bytesText(events.bytes[event]) : ""],
-      ["iteration", iteration(events, event)],
+      ["iteration", iterationText(events, event)],
     ]),
     ...jumps(view, "released by", events.releasedBy[event] >= 0 ? [events.releasedBy[event]] : []),
     ...jumps(view, "releases", launch.releases(event)),
@@ -51,7 +51,7 @@ function place(view, site) {
   return [element("b", {}, view.launch.place(view.event)), code ? element("code", {}, code) : ""];
 }
 
-function iteration(events, event) {
+function iterationText(events, event) {
   const inner = events.inner[event], outer = events.outer[event];
   if (inner < 0) return outer < 0 ? "" : `outer ${outer}`;
   return outer >= 0 && outer !== inner ? `${inner} of outer ${outer}` : `${inner}`;

@@ -1,6 +1,6 @@
 // What each key and button does, in one table, from which the help is made.
 
-import { amongReleased, fit, fold, goBack, hit, sameLine, step, toLane, toReleased, toReleaser, toStretch, wait, wholeCta, worstWait } from "./travel.js";
+import { amongReleased, fit, fold, goBack, hit, iteration, sameLine, step, toLane, toReleased, toReleaser, toStretch, wait, wholeCta, worstWait } from "./travel.js";
 
 const quietly = (change) => (view) => (change(view), "");
 
@@ -11,8 +11,8 @@ export const ACTIONS = [
     { name: "zoom_out", keys: ["s", "-"], says: "zoom out", run: quietly((view) => view.zoom(1.5)) },
     { name: "left", keys: ["a", "ArrowLeft"], says: "go left by a tenth of the screen", run: quietly((view) => view.pan(-view.cycles / 10)) },
     { name: "right", keys: ["d", "ArrowRight"], says: "go right", run: quietly((view) => view.pan(view.cycles / 10)) },
-    { name: "page_left", keys: ["A"], says: "go left by half a screen", run: quietly((view) => view.pan(-view.cycles / 2)) },
-    { name: "page_right", keys: ["D"], says: "go right by half a screen", run: quietly((view) => view.pan(view.cycles / 2)) },
+    { name: "page_left", keys: ["A", "Shift+ArrowLeft"], says: "go left by half a screen", run: quietly((view) => view.pan(-view.cycles / 2)) },
+    { name: "page_right", keys: ["D", "Shift+ArrowRight"], says: "go right by half a screen", run: quietly((view) => view.pan(view.cycles / 2)) },
     { name: "fit", keys: ["f", "F"], says: "show the range, or the selected event, as large as it fits", run: fit },
     { name: "whole", keys: ["0"], says: "show the whole CTA", run: wholeCta },
     { name: "stretch", keys: ["S"], says: "show the steady state", run: toStretch },
@@ -32,6 +32,8 @@ export const ACTIONS = [
     { name: "less_bad_wait", keys: ["Z"], says: "back towards the longest", run: (view) => worstWait(view, -1) },
     { name: "next_same", keys: ["e"], says: "next event of the same line of code", run: (view) => sameLine(view, 1) },
     { name: "previous_same", keys: ["E"], says: "the one before", run: (view) => sameLine(view, -1) },
+    { name: "next_iteration", keys: ["i"], says: "next iteration of the warp group", run: (view) => iteration(view, 1) },
+    { name: "previous_iteration", keys: ["I"], says: "iteration before", run: (view) => iteration(view, -1) },
     { name: "released_by", keys: ["["], says: "what released the selected event", run: toReleaser },
     { name: "releases", keys: ["]"], says: "what the selected event released", run: toReleased },
     { name: "previous_released", keys: ["{"], says: "of several that were released together, the one before", run: (view) => amongReleased(view, -1) },
@@ -59,7 +61,7 @@ export function listenToKeys(view, own) {
     view.changed(said ?? "");
   };
   document.addEventListener("keydown", (event) => {
-    const action = BY_KEY[event.key];
+    const action = BY_KEY[event.shiftKey && event.key.startsWith("Arrow") ? `Shift+${event.key}` : event.key];
     const isText = event.target.matches?.("input, select, textarea, dialog, dialog *");
     const isControl = event.target.matches?.("button, summary, a, [role=button]") && [" ", "Enter"].includes(event.key);
     const isModified = (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph");
@@ -76,5 +78,6 @@ export function listenToKeys(view, own) {
 }
 
 export function keyText(key) {
+  if (key.startsWith("Shift+")) return `Shift+${keyText(key.slice(6))}`;
   return { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", " ": "Space", Escape: "Esc" }[key] ?? key;
 }

@@ -116,8 +116,12 @@ function listenToSearch() {
   });
 }
 
+let opening = 0;
+
 async function open(number) {
+  const turn = ++opening;
   const launch = await Launch.load(held.launches[number], blocks[number].textContent, held);
+  if (turn !== opening) return; // another has been chosen meanwhile
   view.show(launch);
   view.changed();
   document.body.dataset.launch = held.launches[number].number;

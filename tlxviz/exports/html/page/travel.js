@@ -86,6 +86,26 @@ export function sameLine(view, direction) {
   return said && `the ${direction > 0 ? "last" : "first"} of this line`;
 }
 
+/** To the next iteration (1) of the warp group, or the one before (-1). */
+export function iteration(view, direction) {
+  const { launch } = view;
+  const { begin, first, inner, outer } = launch.events;
+  const own = view.event >= 0 ? launch.trackOf(view.event) : launch.tracks[view.lane?.track];
+  const isGroup = (track) => track?.kind === "warp_group";
+  const track = isGroup(own) ? own : launch.tracks.find((each) => each.cta === view.cta && isGroup(each));
+  const [from, to] = track ? [first[track.number], first[track.number + 1]] : [0, 0];
+  if (from === to) return "there is no warp group";
+  const same = (a, b) => inner[a] === inner[b] && outer[a] === outer[b];
+  let row = view.event;
+  if (row < from || row >= to) for (row = from; row + 1 < to && begin[row + 1] <= view.cursor; row++);
+  const here = row;
+  while (row >= from && row < to && same(row, here)) row += direction;
+  if (row < from || row >= to) return `no ${direction > 0 ? "later" : "earlier"} iteration`;
+  while (direction < 0 && row > from && same(row - 1, row)) row--;
+  view.goTo(row, false);
+  return inner[row] >= 0 ? `iteration ${inner[row]}` : "outside of loops";
+}
+
 export function goBack(view) {
   const last = view.back.pop();
   if (!last) return "there is nothing to go back to";
