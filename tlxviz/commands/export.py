@@ -28,6 +28,7 @@ SUFFIXES = {
     "chrome": ".json",
     "svg": ".svg",
     "png": ".png",
+    "html": ".html",
 }
 """Those of `tlxviz.exports.formats`, whose import `tlxviz --help` need not wait for."""
 

@@ -50,6 +50,12 @@ def _figure_focus() -> Focus:
     return focus
 
 
+def _html() -> Writer:
+    from tlxviz.exports.html.writer import html
+
+    return html
+
+
 FORMATS: dict[str, Format] = {
     "csv": Format(".csv", "a table of the events, with units in the columns' names", _csv),
     "parquet": Format(".parquet", "the same table with types, packed", _parquet),
@@ -57,4 +63,5 @@ FORMATS: dict[str, Format] = {
     "chrome": Format(".json", "the same for chrome://tracing and other viewers of its JSON", _chrome),
     "svg": Format(".svg", "a figure for a page, vectors and text", _svg, single=True, focus=_figure_focus),
     "png": Format(".png", "the same in pixels", _png, single=True, focus=_figure_focus),
+    "html": Format(".html", "a page with the timeline, for a browser and for a pull request", _html),
 }
