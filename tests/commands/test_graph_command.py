@@ -213,12 +213,12 @@ def test_options_of_iterations() -> None:
 
 def test_module_is_run(elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.syspath_prepend(str(elsewhere))
-    (elsewhere / "package").mkdir()
-    (elsewhere / "package" / "__init__.py").write_text("")
-    (elsewhere / "package" / "drawn.py").write_text("import sys\nlaunch()\nprint(__name__, sys.argv[1:])\n")
+    (elsewhere / "drawings").mkdir()
+    (elsewhere / "drawings" / "__init__.py").write_text("")
+    (elsewhere / "drawings" / "drawn.py").write_text("import sys\nlaunch()\nprint(__name__, sys.argv[1:])\n")
     draws("dot", 'echo "$@"; /bin/cat > /dev/null')
     backend = FakeBackend([launch_of("plain_gemm", "plain")])
-    assert main(["graph", "-m", "package.drawn", "--m", "4"], [GraphCommand(backend)]) == 0
+    assert main(["graph", "-m", "drawings.drawn", "--m", "4"], [GraphCommand(backend)]) == 0
     captured = capsys.readouterr()
     assert captured.out == "__main__ ['--m', '4']\n"
     assert captured.err == "graph: drawn.pipeline.svg\n"
