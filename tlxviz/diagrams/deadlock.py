@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tlxviz.analysis.hang import Hang, Waiter, hang_of
+from tlxviz.analysis.hang_words import since
 from tlxviz.analysis.pending import Expected, expected
 from tlxviz.diagrams.renderer import CannotDraw
 from tlxviz.diagrams.wait_for import Cause, WaitEdge, WaitEdgeKind, WaitGraph, WaitNode, WaitNodeKind, cause
@@ -123,14 +124,8 @@ class _Maker:
 
     def _waiter(self, number: int, waiter: Waiter) -> WaitNode:
         lines = [_who(waiter.agent, waiter.cta, self._hang) + _FOREVER, *_place(waiter.line, waiter.text)]
-        since: list[str] = []
-        if waiter.since is not None:
-            since.append(f"since cycle {waiter.since:,}")
-        if waiter.inner is not None:
-            outer = "" if waiter.outer in (None, waiter.inner) else f" of outer iteration {waiter.outer}"
-            since.append(f"iteration {waiter.inner}{outer}")
-        if since:
-            lines.append(", ".join(since))
+        if began := ", ".join(since(waiter)):
+            lines.append(began)
         return WaitNode(f"waiter{number}", WaitNodeKind.WAITER, tuple(lines))
 
     def _join(self, number: int, waiter: Waiter) -> None:

@@ -17,7 +17,7 @@ def sublanes(track: NDArray[Any], begin: NDArray[Any], end: NDArray[Any]) -> NDA
     Args:
         track: Numbers from 0.
         begin: Cycles.
-        end: Cycles, not before `begin`; ascending, but for some at the end.
+        end: Cycles, not before `begin`. In a track, begins or ends ascend, but for some at the end.
     """
     lanes = np.zeros(len(track), dtype=np.int32)
     if not len(track):

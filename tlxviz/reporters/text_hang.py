@@ -5,15 +5,9 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from tlxviz.analysis.hang import Arriver, Hang, Waiter
-from tlxviz.reporters.layout import SIDE, place, plural, say, whole
-
-_WITHOUT_VARIABLE = {
-    "named_wait": "named barrier",
-    "cluster_wait": "the barrier of the cluster",
-    "join": "the other warp groups",
-    "poll": "memory that nobody writes",
-}
+from tlxviz.analysis.hang import Hang, Waiter
+from tlxviz.analysis.hang_words import arrives, missing, waiting, when_and_where
+from tlxviz.reporters.layout import SIDE, place, say, whole
 
 
 def say_hang(console: Console, hang: Hang) -> None:
@@ -28,53 +22,16 @@ def say_hang(console: Console, hang: Hang) -> None:
 
 def say_head(console: Console, hang: Hang) -> None:
     """Where and when, and how many wait."""
-    head = "HANG"
-    if hang.cycle is not None:
-        head += f" at cycle {whole(hang.cycle)}"
-    if hang.cluster:
-        head += f" in the cluster of CTAs {', '.join(map(str, hang.cluster))}"
-    elif hang.cta is not None:
-        head += f" in CTA {hang.cta}"
-    number = len(hang.waiters)
-    head += f": {plural(number, 'warp group')} {'waits' if number == 1 else 'wait'} forever"
-    say(console, head, style="bold red")
-
-
-_MISSING = {"named_wait": "threads missing", "cluster_wait": "warps missing"}
-
-
-def waits_on(waiter: Waiter) -> str:
-    """`full[1]`, or words for what has no name."""
-    barrier = waiter.variable or _WITHOUT_VARIABLE.get(waiter.operation, waiter.operation)
-    return barrier if waiter.slot is None else f"{barrier}[{waiter.slot}]"
+    say(console, f"HANG{when_and_where(hang)}", style="bold red")
 
 
 def say_waiter(console: Console, waiter: Waiter, *, clustered: bool) -> None:
     """One of them, with the state of its barrier and who arrives there."""
-    parts = [f" waits on {waits_on(waiter)}"]
-    if waiter.phase is not None:
-        parts.append(f"phase {waiter.phase}")
-    if waiter.since is not None:
-        parts.append(f"since cycle {whole(waiter.since)}")
-    if waiter.inner is not None:
-        outer = "" if waiter.outer in (None, waiter.inner) else f" of outer iteration {waiter.outer}"
-        parts.append(f"iteration {waiter.inner}{outer}")
-    say(console, Text.assemble((_who(waiter.agent, waiter.cta, clustered), "bold"), ", ".join(parts)))
+    said = (_who(waiter.agent, waiter.cta, clustered), "bold"), f" {waiting(waiter)}"
+    say(console, Text.assemble(*said))
     _say_place(console, "", waiter.file, waiter.line, waiter.text)
-    missing: list[str] = []
-    if waiter.pending is not None:
-        total = "" if waiter.count is None else f" of {whole(waiter.count)}"
-        unit = _MISSING.get(waiter.operation, "arrivals pending")
-        missing.append(f"{whole(waiter.pending)}{total} {unit}")
-    missing += [f"{each.pending} of {each.count} of CTA {each.cta}" for each in waiter.absent]
-    if waiter.missing_bytes > 0:
-        missing.append(f"{whole(waiter.missing_bytes)} bytes missing")
-    elif waiter.missing_bytes < 0:
-        missing.append(f"{whole(-waiter.missing_bytes)} bytes more than were expected")
-    if waiter.completed_phases is not None:
-        missing.append(f"{plural(waiter.completed_phases, 'phase')} completed so far")
-    if missing:
-        say(console, ", ".join(missing), indent=4)
+    if what := missing(waiter):
+        say(console, what, indent=4)
     last = waiter.last_arrival
     if last is not None:
         when = "" if last.cycle is None else f" at cycle {whole(last.cycle)}"
@@ -90,16 +47,11 @@ def _say_arrivers(console: Console, waiter: Waiter) -> None:
     if waiter.arrivers is None or waiter.operation not in ("wait", "named_wait"):
         return
     for each in waiter.arrivers:
-        _say_place(console, _arriver(each), each.file, each.line, each.text)
+        _say_place(console, arrives(each), each.file, each.line, each.text)
     if not waiter.arrivers:
         say(console, "nothing in the kernel arrives on it", indent=4, style="red")
     elif all(each.ended for each in waiter.arrivers):
         say(console, "every warp group that arrives on it has ended", indent=4, style="red")
-
-
-def _arriver(each: Arriver) -> str:
-    what = "arrives on it from other CTAs" if each.remote else "arrives on it"
-    return f"{what}: {each.agent}" + (" (ended)" if each.ended else "")
 
 
 def _who(agent: str, cta: int | None, clustered: bool) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tlxviz.analysis.occupation import Occupation, bounds, occupation
 from tlxviz.exports.figure.looks import Look, look_of
+from tlxviz.exports.lanes import sublanes
 from tlxviz.exports.model import Cut
 from tlxviz.trace.model import LaunchTrace, TrackKind
 
@@ -108,9 +109,11 @@ class _Maker:
     def _slices(self, rows: Int64) -> Boxes:
         """Each event; below those of a warp group its life, which is what it is busy between them."""
         events, cut = self._cut.launch.events, self._cut
-        begin = np.clip(events["begin"][rows], cut.begin, cut.end).astype(np.float64)
-        end = np.clip(events["end"][rows], cut.begin, cut.end).astype(np.float64)
-        level = levels(begin, end) if self._track.kind is not TrackKind.WARP_GROUP else np.zeros(len(rows), np.int64)
+        first_cycle, last_cycle = (np.clip(events[name][rows], cut.begin, cut.end) for name in ("begin", "end"))
+        begin, end = first_cycle.astype(np.float64), last_cycle.astype(np.float64)
+        level = np.zeros(len(rows), np.int64)
+        if self._track.kind is not TrackKind.WARP_GROUP:
+            level = sublanes(level, first_cycle, last_cycle).astype(np.int64)
         if level.max(initial=0) >= _MOST_LEVELS:
             # what there is no room for stands where each box ends with the next one's begin
             end = np.minimum(end, np.append(begin[1:], np.inf))
@@ -150,17 +153,6 @@ class _Maker:
         return Boxes(
             begin[kept], end[kept], found[kept].astype(np.int8), np.zeros(count, np.int64), np.full(count, -1, np.int64)
         )
-
-
-def levels(begin: Float, end: Float) -> Int64:
-    """The lowest row for each slice in which it overlaps none before it. Slices stand by begin."""
-    free: list[float] = []
-    found: list[int] = []
-    for first, last in zip(begin.tolist(), end.tolist(), strict=True):
-        place = next((number for number, until in enumerate(free) if until <= first), len(free))
-        free[place : place + 1] = [last]
-        found.append(place)
-    return np.array(found, np.int64)
 
 
 def ctas_of(shown: Sequence[Lane]) -> list[int]:

@@ -7,8 +7,9 @@ from textual.app import ComposeResult
 from textual.widgets import OptionList
 
 from tlxviz.analysis.hang import Hang, Waiter, hang_of
-from tlxviz.analysis.standstill import Standstill, standstill
-from tlxviz.reporters.text_hang import say_head, say_waiter, waits_on
+from tlxviz.analysis.hang_words import reason
+from tlxviz.analysis.standstill import standstill
+from tlxviz.reporters.text_hang import say_head, say_waiter
 from tlxviz.tui.lookup import last_of
 from tlxviz.tui.panels import Panel, panel
 from tlxviz.tui.panels.lists import Choices, printed
@@ -41,7 +42,7 @@ class HangPanel(Panel):
             return
         said = printed(width, lambda console: say_head(console, hang))
         if (why := standstill(hang)) is not None:
-            said = said.append(f"\n{_why(why)}")
+            said = said.append(f"\n{reason(why)}")
         head.say(said)
         rows: list[tuple[Text | str, object]] = [(_waiter(hang, each, width - 2), each) for each in hang.waiters]
         rows.append((f"ended: {', '.join(hang.ended) or 'no warp group'}", None))
@@ -57,18 +58,3 @@ class HangPanel(Panel):
 
 def _waiter(hang: Hang, waiter: Waiter, width: int) -> Text:
     return printed(width, lambda console: say_waiter(console, waiter, clustered=bool(hang.cluster)))
-
-
-def _why(why: Standstill) -> str:
-    """`load waits on empty[0] for mma, mma waits on full[1] for load.`"""
-    agents = [each.agent for each in why.waiters]
-    following = [*agents[1:], agents[0]] if why.circle else agents[1:]
-    said = [
-        f"{each.agent} waits on {waits_on(each)} for {other}"
-        for each, other in zip(why.waiters, following, strict=False)
-    ]
-    if why.circle:
-        return f"In a circle: {', '.join(said)}."
-    last = why.waiters[-1]
-    rest = f"for {' and '.join(why.ended)}, which has ended" if why.ended else "for an arrival that nothing brings"
-    return ", ".join([*said, f"{last.agent} waits on {waits_on(last)} {rest}"]) + "."
