@@ -144,6 +144,7 @@ class Memory:
         self.ctas, self.kept, self.rings, self.records, self.listed = ctas, kept, rings, records, True
         self.sms: list[int] = []
         self.late: list[bool] = []
+        self.cleared = 0
         self.gpu.memories.append(self)
 
     @staticmethod
@@ -158,6 +159,9 @@ class Memory:
 
     def clear(self) -> None:
         pass
+
+    def clear_headers(self) -> None:
+        self.cleared += 1
 
     def headers(self) -> NDArray[np.void]:
         return self.gpu.headers()
@@ -254,6 +258,18 @@ def test_ctas_that_are_named_are_those_that_are_recorded(play: Play) -> None:
     assert launch.provenance["recorder"] == "measured"
     assert launch.provenance["probe"]["gpu"] == "a GPU that is played"
     assert launch.provenance["probe"]["parts"] == 1
+
+
+def test_headers_come_late_once_the_kernel_has_ended_and_none_is_left_of_the_launch_before(play: Play) -> None:
+    gpu, recorder = play("gemm", ctas=(0,))
+    recorder.handle(Named(gpu))
+    [memory] = gpu.memories
+    first, *others = memory.late
+    assert not first
+    assert others
+    assert all(others)
+    # three for the lengths of CTAs, one before times are taken, one for how long the kernel takes, two timed
+    assert memory.cleared == 7
 
 
 def test_where_there_is_no_room_for_all_only_named_ctas_are_recorded(play: Play) -> None:

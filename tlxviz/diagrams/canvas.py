@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from html import escape
 from typing import Protocol, cast
 
@@ -19,9 +19,10 @@ class Graph(Protocol):
     def attr(self, kw: str | None = None, **attrs: str) -> None: ...
     def node(self, name: str, label: str | None = None, **attrs: str) -> None: ...
     def edge(self, tail_name: str, head_name: str, label: str | None = None, **attrs: str) -> None: ...
+    def subgraph(self, graph: Graph) -> object: ...
 
 
-def graph(title: str, notes: Sequence[str], legend: Sequence[tuple[str, str]]) -> Graph:
+def graph(title: str, notes: Iterable[str], legend: Iterable[tuple[str, str]]) -> Graph:
     """A picture with a heading.
 
     Args:

@@ -5,29 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import pairwise
-from typing import Protocol, cast
+from typing import cast
 
 from graphviz import Digraph
 
+from tlxviz.diagrams.canvas import Graph, graph
 from tlxviz.diagrams.levels import levels
-from tlxviz.diagrams.looks import EDGES, FONT, HEADING, LINES, NODES
+from tlxviz.diagrams.looks import EDGES, HEADING, LINES, NODES
 from tlxviz.diagrams.model import Cluster, Diagram, Edge, EdgeKind, Node, Table, nodes_of
 from tlxviz.diagrams.weights import LEAST, LEGEND, bar, figure, percent, stroke
 from tlxviz.diagrams.wording import bytes_text
 
 _MOST_OF_A_CELL = 12
 """Lines of a cell of a table; more are counted."""
-
-
-class Graph(Protocol):
-    """What is used of `graphviz.Digraph`, which has no types of its own."""
-
-    @property
-    def source(self) -> str: ...
-    def attr(self, kw: str | None = None, **attrs: str) -> None: ...
-    def node(self, name: str, label: str | None = None, **attrs: str) -> None: ...
-    def edge(self, tail_name: str, head_name: str, label: str | None = None, **attrs: str) -> None: ...
-    def subgraph(self, graph: Graph) -> object: ...
 
 
 def dot_text(drawn: Diagram | Table) -> str:
@@ -37,16 +27,10 @@ def dot_text(drawn: Diagram | Table) -> str:
 
 def titled(title: str, legend: Iterable[tuple[str, str]] = (), notes: Iterable[str] = ()) -> Graph:
     """An empty graph from left to right with a heading; `legend` is colours with words."""
-    graph = cast("Graph", Digraph("tlxviz"))
-    samples = "  |  ".join(f'<font color="{color}">{escape(text)}</font>' for color, text in legend)
-    lines = [*map(escape, notes), *([samples] if samples else [])]
-    below = "".join(f'<tr><td><font point-size="10">{each}</font></td></tr>' for each in lines)
-    heading = f'<<table border="0" cellpadding="3"><tr><td><b>{escape(title)}</b></td></tr>{below}</table>>'
-    graph.attr(rankdir="LR", label=heading, labelloc="t", fontname=FONT, fontsize="14")
-    graph.attr(bgcolor="white", nodesep="0.3", ranksep="1.6")
-    graph.attr("node", fontname=FONT, fontsize="11", color=LINES)
-    graph.attr("edge", fontname=FONT, fontsize="9")
-    return graph
+    made = graph(title, notes, legend)
+    made.attr(rankdir="LR", nodesep="0.3", ranksep="1.6")
+    made.attr("edge", fontsize="9")
+    return made
 
 
 def _diagram(diagram: Diagram) -> str:

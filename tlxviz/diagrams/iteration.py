@@ -8,7 +8,8 @@ from itertools import pairwise
 
 from tlxviz.analysis.cta_view import CtaView
 from tlxviz.analysis.iteration_graph import IterationGraph, Link, LinkKind, Passage, Step, iteration_graph
-from tlxviz.diagrams.dot import Graph, titled
+from tlxviz.diagrams.canvas import Graph
+from tlxviz.diagrams.dot import titled
 from tlxviz.diagrams.happenings import (
     ACTIVITY_WORDS,
     chosen_iterations,

@@ -55,6 +55,10 @@ class Memory:
         """Zero it, on the current stream."""
         self._tensor.zero_()
 
+    def clear_headers(self) -> None:
+        """The same for headers alone."""
+        self._tensor[self._origin : self._origin + self.ctas * HEADER_BYTES].zero_()
+
     def headers(self) -> NDArray[np.void]:
         """One `buffer.HEADER` a CTA."""
         return self._read(self._origin, self.ctas * HEADER_BYTES).view(HEADER)

@@ -262,6 +262,7 @@ class Session:
         found = []
         for _ in range(_REFERENCES):
             self._restore()
+            attempt.memory.clear_headers()  # should it hang, those of the launch before say nothing of it
             self._finished(
                 attempt, self._probed(attempt.usual, attempt.memory.address(listed=False, late=attempt.late))
             )
@@ -273,8 +274,12 @@ class Session:
     def _measure_times(self, attempt: Attempt, sm: int) -> None:
         address = attempt.memory.address(sm=sm, listed=True, late=attempt.late)
         launches = [self._call.launch, *(self._probed(build, address) for build in attempt.builds)]
-        restore = self._restore
-        self._restore()
+
+        def restore() -> None:
+            self._restore()
+            attempt.memory.clear_headers()
+
+        restore()
         self._finished(attempt, self._call.launch)  # so that no compilation and no loading is timed
         try:
             [single] = median_ms([self._call.launch], restore, 1, self.watchdog)
