@@ -102,7 +102,7 @@ class GraphCommand:
             holds="picture",
         )
         if target is None and path.suffix == _TTGIR:
-            subject = _subject_of_text(path)
+            subject = _subject_of_text(path, arguments.kind)
         else:
             launches = self._launches(arguments, target) if target is not None else _launches_of(path)
             subject = _subject_of(_chosen(arguments, launches, runs), arguments)
@@ -188,8 +188,9 @@ def _chosen(arguments: argparse.Namespace, launches: Sequence[LaunchTrace], runs
     return fitting[0]
 
 
-def _subject_of_text(path: Path) -> Subject:
+def _subject_of_text(path: Path, kind: str) -> Subject:
     with importing():
+        from tlxviz.commands.allocation import allocation_of
         from tlxviz.diagrams.kinds import Subject
         from tlxviz.ir import load_program
 
@@ -201,7 +202,8 @@ def _subject_of_text(path: Path) -> Subject:
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError:
         raise UsageError(f"{path} is not TTGIR: it is not text in UTF-8.") from None
-    return Subject(load_program(text, str(path)))
+    program = load_program(text, str(path))
+    return Subject(program, allocation=allocation_of(text) if kind == "memory" else None)
 
 
 def _subject_of(launch: LaunchTrace, arguments: argparse.Namespace) -> Subject:

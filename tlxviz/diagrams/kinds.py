@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tlxviz._errors import UsageError
 from tlxviz.diagrams.barriers import barriers
@@ -31,6 +32,8 @@ class Subject:
     """Linear number of the CTA to show, for kinds that show one; None for the traced one that took longest."""
     iterations: tuple[int, int] | None = None
     """Iterations of the innermost loop to show: the first, and the one behind the last. None for typical ones."""
+    allocation: Mapping[str, Any] | None = None
+    """Without a launch: where memory is, as `allocation` of a trace's metadata has it; None where that is not known."""
 
     @property
     def happened(self) -> LaunchTrace:
@@ -60,5 +63,5 @@ KINDS: dict[str, Kind] = {
     "stalls": Kind(lambda subject: dot_text(stalls(subject.program, subject.happened)), needs_launch=True),
     "timeline": Kind(lambda subject: timeline(subject.happened, subject.cta, subject.iterations), needs_launch=True),
     "deadlock": Kind(_deadlock, needs_launch=True),
-    "memory": Kind(lambda subject: memory_dot(memory(subject.program, subject.launch))),
+    "memory": Kind(lambda subject: memory_dot(memory(subject.program, subject.launch, subject.allocation))),
 }

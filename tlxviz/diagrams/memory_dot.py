@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby
 from textwrap import wrap
@@ -10,7 +10,7 @@ from textwrap import wrap
 from tlxviz.analysis.slot_times import COLUMNS, FILL, FREE, FULL, READ, SUMS, SlotTimes
 from tlxviz.diagrams.canvas import graph
 from tlxviz.diagrams.looks import HEADING, LINES
-from tlxviz.diagrams.memory import TENSOR_MEMORY, Block, MemoryMap
+from tlxviz.diagrams.memory import TENSOR_MEMORY, Block, MemoryMap, Scratch
 from tlxviz.diagrams.wording import bytes_text, number_of
 
 _POINTS_PER_KIB = 1.5
@@ -33,9 +33,18 @@ _FILLS: dict[str, tuple[str, str, str]] = {
     FREE: ("#ffffff", "#16181d", ""),
 }
 """By state of a slot: colours of its cell and of what is written in it, and what that is."""
+_PURPOSES = {
+    "tt.func": "the task of each warp",
+    "ttg.warp_specialize": "what tasks are given",
+    "ttg.convert_layout": "layout conversion",
+    "tt.reduce": "reduction",
+}
+"""What operations have memory for, where their names do not say it."""
 _DONE = {"fill": _FILLS[FILL], "read": _FILLS[READ], "fill, read": ("#8a6bb8", "#ffffff", "")}
 _ALIVE, _TENSOR = "#f3f4f6", "#dccdf0"
-_BUFFER, _BARRIER = "#dbe8f8", "#f7e6c4"
+_BUFFER, _BARRIER, _SHARED = "#dbe8f8", "#f7e6c4", "#b4c6dc"
+_MOST_LINES = 6
+"""Lines of the source that scratch memory names."""
 
 
 def memory_dot(drawn: MemoryMap) -> str:
@@ -45,13 +54,10 @@ def memory_dot(drawn: MemoryMap) -> str:
     if drawn.times is not None:
         notes.append(_stretch(drawn.times))
     made = graph(drawn.title, notes, legend)
-    if not drawn.blocks:
+    if not drawn.blocks and not drawn.scratch:
         made.node("nothing", "It allocates no shared and no tensor memory.", shape="plain")
         return made.source
-    together = [block for block in drawn.blocks if block.barrier and block.offset is None]
-    blocks = [block for block in drawn.blocks if block not in together]
-    rows = [_heading(drawn), *(row for block in blocks for row in _rows(drawn, block))]
-    rows += [*_barriers(drawn, together), *_sums(drawn)]
+    rows = [_heading(drawn), *_body(drawn), *_sums(drawn)]
     table = (
         f'<table border="0" cellborder="1" cellspacing="0" cellpadding="3" color="{LINES}">'
         f"{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
@@ -73,7 +79,7 @@ def _stretch(times: SlotTimes) -> str:
 
 
 def _heading(drawn: MemoryMap) -> str:
-    cells = ["offset"] if _laid_out(drawn) else []
+    cells = ["offset"] if drawn.laid_out else []
     cells += ["buffer", "slot"]
     if drawn.times is not None:
         cells.append(f"cycles {drawn.times.begin:,} to {drawn.times.end:,}")
@@ -87,8 +93,45 @@ def _heading(drawn: MemoryMap) -> str:
     return "".join(f'<td bgcolor="{HEADING}">{each if "<br/>" in each else escape(each)}</td>' for each in cells)
 
 
-def _laid_out(drawn: MemoryMap) -> bool:
-    return any(block.offset is not None for block in drawn.blocks)
+def _body(drawn: MemoryMap) -> Iterator[str]:
+    """Blocks and what the compiler has besides by offset; then the mbarriers whose places are not known."""
+    known: list[Block | Scratch] = [*drawn.scratch, *(each for each in drawn.blocks if each.offset is not None)]
+    known.sort(key=lambda each: (each.offset or 0, isinstance(each, Scratch)))
+    for merged, group in groupby(known, _in_one_row):
+        members = list(group)
+        if merged:
+            yield from _barriers(drawn, [each for each in members if isinstance(each, Block)])
+            continue
+        for each in members:
+            yield from _rows(drawn, each) if isinstance(each, Block) else [_scratch(drawn, each)]
+    unknown = [each for each in drawn.blocks if each.offset is None]
+    for block in unknown:
+        if not block.barrier:
+            yield from _rows(drawn, block)
+    yield from _barriers(drawn, [each for each in unknown if each.barrier])
+
+
+def _in_one_row(each: Block | Scratch) -> bool:
+    return isinstance(each, Block) and each.barrier and not each.aliases
+
+
+def _scratch(drawn: MemoryMap, scratch: Scratch) -> str:
+    """Where it begins, and for what."""
+    lines = [str(line) for line in scratch.lines[:_MOST_LINES]]
+    lines += ["..."] if len(scratch.lines) > _MOST_LINES else []
+    where = f", {'line' if len(scratch.lines) == 1 else 'lines'} {', '.join(lines)}" if lines else ""
+    words = escape(f"scratch: {_PURPOSES.get(scratch.operation, scratch.operation)}{where}")
+    if scratch.inside:
+        words += escape(f", in the bytes of {', '.join(scratch.inside)}")
+    return (
+        f'<td align="right">{scratch.offset:,}</td><td colspan="{_width(drawn) - 1}" bgcolor="{HEADING}" '
+        f'align="left">{words}</td>'
+    )
+
+
+def _width(drawn: MemoryMap) -> int:
+    """Columns of the table."""
+    return 2 + (1 if drawn.times is not None else min(len(drawn.columns), _MOST_COLUMNS + 1)) + drawn.laid_out
 
 
 def _rows(drawn: MemoryMap, block: Block) -> list[str]:
@@ -99,11 +142,7 @@ def _rows(drawn: MemoryMap, block: Block) -> list[str]:
     height = round(min(max(block.bytes / count / 1024 * _POINTS_PER_KIB, _LOWEST), _HIGHEST))
     span = f'rowspan="{count}" ' if count > 1 else ""
     fill = _BARRIER if block.barrier else _TENSOR if block.tensor else _BUFFER
-    head = ""
-    if _laid_out(drawn):
-        offset = f"{block.offset:,}" if block.offset is not None else ""
-        head += f'<td {span}align="right" valign="top">{offset}</td>'
-    head += f'<td {span}bgcolor="{fill}" align="left" balign="left">{_words(block)}</td>'
+    head = f'<td {span}bgcolor="{fill}" align="left" balign="left">{_words(block)}</td>'
     rows: list[str] = []
     for slot in range(count):
         name = str(slot) if apart else number_of(block.slots, "slot")
@@ -117,8 +156,19 @@ def _rows(drawn: MemoryMap, block: Block) -> list[str]:
             row += "".join(
                 _place(block, place, span) for place in range(min(len(drawn.columns), _MOST_COLUMNS))
             ) + _others(drawn, block, span)
-        rows.append((head if slot == 0 else "") + row)
+        at = f'<td align="right">{_address(block, slot)}</td>' if drawn.laid_out else ""
+        rows.append(at + (head if slot == 0 else "") + row)
     return rows
+
+
+def _address(block: Block, slot: int) -> str:
+    """Where a slot begins; of tensor memory, where the block does."""
+    if block.offset is not None:
+        return f"{block.offset + slot * (block.bytes // max(block.slots, 1)):,}"
+    if block.corner is not None and slot == 0:
+        row, column = block.corner
+        return f"column {column}" if not row else f"column {column}, lane {row}"
+    return ""
 
 
 def _words(block: Block) -> str:
@@ -172,21 +222,29 @@ def _sums(drawn: MemoryMap) -> list[str]:
     cells = "".join(
         f'<td fixedsize="true" width="{width}" height="15">{each / 1024:,.0f} KiB</td>' for each in times.in_use
     )
-    head = "<td></td>" if _laid_out(drawn) else ""
+    head = "<td></td>" if drawn.laid_out else ""
     strip = f'<table border="0" cellborder="0" cellspacing="0" cellpadding="0"><tr>{cells}</tr></table>'
     return [f'{head}<td colspan="2" align="left">mean of slots not free</td><td cellpadding="0">{strip}</td>']
 
 
 def _barriers(drawn: MemoryMap, blocks: Sequence[Block]) -> list[str]:
-    """mbarriers whose places are not known, all in one row."""
+    """mbarriers that follow each other, or whose places are not known: all in one row."""
     if not blocks:
         return []
     slots = sum(block.slots for block in blocks)
     what = f"{number_of(slots, 'mbarrier')}: {bytes_text(sum(block.bytes for block in blocks))}"
-    names = ", ".join(block.name for block in blocks)
-    wide = 2 + (1 if drawn.times is not None else min(len(drawn.columns), _MOST_COLUMNS + 1)) + _laid_out(drawn)
-    words = f"<b>{escape(what)}</b><br/>{'<br/>'.join(map(escape, wrap(names, 90)))}"
-    return [f'<td colspan="{wide}" bgcolor="{_BARRIER}" align="left" balign="left">{words}</td>']
+    begin = blocks[0].offset
+    names = [block.name if block.offset is None else f"{block.name} {block.offset:,}" for block in blocks]
+    # a name and its offset stay together
+    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrap(", ".join(map(_unbroken, names)), 90)]
+    words = f"<b>{escape(what)}</b><br/>{'<br/>'.join(map(escape, lines))}"
+    at = f'<td align="right" valign="top">{begin:,}</td>' if begin is not None else ""
+    wide = _width(drawn) - bool(at)
+    return [f'{at}<td colspan="{wide}" bgcolor="{_BARRIER}" align="left" balign="left">{words}</td>']
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _totals(drawn: MemoryMap) -> str:
@@ -199,19 +257,14 @@ def _totals(drawn: MemoryMap) -> str:
 
 def _bar(drawn: MemoryMap) -> str:
     """As long as the limit; blocks have their share, and what is left is the compiler's own, or free."""
-    whole = max(drawn.limit or 0, drawn.used or 0, drawn.shared)
-    parts: list[tuple[int, str, str]] = []
-    if whole:
-        parts += [
-            (block.bytes, _BUFFER, block.name) for block in drawn.blocks if not block.tensor and not block.barrier
-        ]
-        parts.append((sum(block.bytes for block in drawn.blocks if block.barrier), _BARRIER, "mbarriers"))
-        taken = sum(size for size, _, _ in parts)
-        parts.append((max((drawn.used or 0) - taken, 0), HEADING, "other"))
-        parts.append((max(whole - max(taken, drawn.used or 0), 0), "#ffffff", "free"))
+    used = max(drawn.used or 0, drawn.pieces[-1][1] if drawn.pieces else drawn.shared)
+    whole = max(drawn.limit or 0, used)
+    parts = _by_address(drawn) if drawn.pieces else _one_after_the_other(drawn)
+    taken = sum(size for size, _, _ in parts)
+    parts += [(max(used - taken, 0), HEADING, "other"), (whole - used, "#ffffff", "free")]
     cells: list[str] = []
     for size, fill, name in parts:
-        wide = round(size / whole * _BAR)
+        wide = round(size / whole * _BAR) if whole else 0
         if wide:
             text = escape(name) if len(name) * _LETTER + 4 <= wide else ""
             cells.append(f'<td fixedsize="true" width="{wide}" height="20" bgcolor="{fill}">{text}</td>')
@@ -223,12 +276,36 @@ def _bar(drawn: MemoryMap) -> str:
     )
 
 
+def _by_address(drawn: MemoryMap) -> list[tuple[int, str, str]]:
+    """Bytes, colour and name of pieces from the begin of shared memory to the end of the last block."""
+    parts: list[tuple[int, str, str]] = []
+    end = 0
+    for begin, after, blocks in drawn.pieces:
+        parts.append((begin - end, HEADING, "other"))
+        first, *others = blocks
+        fill = _SHARED if others else _BARRIER if first.barrier else _BUFFER
+        parts.append((after - begin, fill, ", ".join(block.name for block in blocks)))
+        end = after
+    return parts
+
+
+def _one_after_the_other(drawn: MemoryMap) -> list[tuple[int, str, str]]:
+    blocks = [block for block in drawn.blocks if not block.tensor]
+    parts = [(block.bytes, _BUFFER, block.name) for block in blocks if not block.barrier]
+    return [*parts, (sum(block.bytes for block in blocks if block.barrier), _BARRIER, "mbarriers")]
+
+
 def _total(drawn: MemoryMap) -> str:
     if drawn.used is None:
         return f"Shared memory: {drawn.shared:,} B in blocks; what the compiler needs besides is not known here."
-    said = f"Shared memory: {drawn.used:,} B of a CTA, {drawn.shared:,} B of it in blocks"
-    if drawn.used < drawn.shared:
-        said = f"Shared memory: {drawn.used:,} B of a CTA, for blocks of {drawn.shared:,} B"
+    said = f"Shared memory: {drawn.used:,} B of a CTA, "
+    if drawn.pieces:
+        said += f"{drawn.covered:,} B of it in blocks"
+        said += f" of {drawn.shared:,} B, which share bytes" if drawn.covered < drawn.shared else ""
+    elif drawn.used < drawn.shared:
+        said += f"for blocks of {drawn.shared:,} B"
+    else:
+        said += f"{drawn.shared:,} B of it in blocks"
     if drawn.limit:
         said += f"; it may have {drawn.limit:,} B ({100 * drawn.used / drawn.limit:.0f} % taken)"
     return said + "."
