@@ -141,6 +141,15 @@ def test_scratch_memory_alone_is_drawn() -> None:
     assert "16 B of a CTA, 0 B of it in blocks." in memory_dot(found)
 
 
+def test_the_compiler_says_columns_of_tensor_memory() -> None:
+    """The accumulator is all that there is."""
+    skip_other_compilers()
+    told = _triton.allocation(BLACKWELL.read_text(encoding="utf-8"), {})
+    (acc,) = (each for each in told["operations"] if each["name"] == "ttng.tmem_alloc")
+    assert (acc["row"], acc["column"]) == (0, 0)
+    assert {each["name"] for each in told["operations"] if "offset" not in each} == {"ttng.tmem_alloc"}
+
+
 def test_tensor_memory_has_columns() -> None:
     text = BLACKWELL.read_text(encoding="utf-8")
     told: dict[str, Any] = {"shared": 99000, "operations": []}
