@@ -251,7 +251,8 @@ def test_kernel_without_a_loop_is_shown_from_begin_to_end() -> None:
         (("expect a[1]", "issue load a[1]", "expect a[1]"), 138, 12, "expect a[1], issue load a[1]"),
         (("wait full[1]",), 138, 9, ""),  # lower than a line
         (("a_tiles [10]",), 33, 20, "a_tiles\n[10]"),
-        (("a_long_name[10]",), 44, 20, "a_long_n..."),
+        (("a_long_name[10]",), 44, 20, "a_lo...[10]"),
+        (("wait empty_of_a_long_name[1]: copy latency",), 84, 30, "wait\nempty_of_a_lo...[1]:\ncopy latency"),
         ((), 138, 30, ""),
     ],
 )
