@@ -231,7 +231,8 @@ def _written(subject: Subject, kind: str, output: Output) -> str:
     if format_ == "dot":
         return output.write(text.encode())
     try:
-        picture = render(text, format_, find_renderer(format_))
+        with terminations():  # or what draws goes on
+            picture = render(text, format_, find_renderer(format_))
     except CannotDraw as error:
         kept = output.instead(".dot").write(text.encode())
         raise CannotDraw(
