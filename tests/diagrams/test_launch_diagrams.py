@@ -144,7 +144,7 @@ def test_wider_edges_are_longer_waits() -> None:
     weights = [
         (float(width), int(share))
         for share, width in re.findall(
-            r'label="(\d+)%".*? penwidth=([\d.]+)', dot_text(stalls(*_both("hopper_gemm_ws")))
+            r'label="\u00a0*(\d+)%".*? penwidth=([\d.]+)', dot_text(stalls(*_both("hopper_gemm_ws")))
         )
     ]
     assert len(weights) >= 4

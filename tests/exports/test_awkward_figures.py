@@ -9,7 +9,7 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
-from analysis.synthetic_traces import pipeline
+from analysis.synthetic_traces import launch, pipeline
 from exports.page_traces import page_of
 
 from tlxviz.exports.figure.focus import focus
@@ -17,7 +17,7 @@ from tlxviz.exports.figure.wording import fitted, width
 from tlxviz.exports.figure.writers import png, svg
 from tlxviz.exports.model import Cut
 from tlxviz.exports.selection import Selection, cut
-from tlxviz.trace import LaunchTrace
+from tlxviz.trace import LaunchTrace, SiteRow, Track, TrackKind
 
 CONTROL = "\x1b[31m\f\0\x7f\udcff\uffff"
 
@@ -69,3 +69,17 @@ def test_a_page_of_any_names() -> None:
     assert "<title>pipeline\ufffd[31m" in page
     document = page.split('id="document">', 1)[1].split("</script>", 1)[0]
     assert json.loads(document)["launches"]
+
+
+def test_a_range_is_called_by_as_much_of_its_name_as_fits() -> None:
+    tracks = [Track(TrackKind.RANGE, "a ranges", 0, 0, 0, begin=0, end=1000)]
+    sites = [SiteRow("range_begin", 0, "f", 1, name, "") for name in ("sum up everything " * 3, "ab")]
+    stretches = [(0, 0, 300), (0, 310, 320), (1, 400, 450), (1, 500, 501)]
+    rows = [(0, site, begin, end, -1, -1, -1, -1, 0, -1) for site, begin, end in stretches]
+    made = svg([shown(launch(tracks, sites, rows, cycles=1000))])
+    texts = [each.text or "" for each in ElementTree.fromstring(made).iter("{http://www.w3.org/2000/svg}text")]
+    [cut_short] = [text for text in texts if text.startswith("sum up everything")]
+    assert cut_short.endswith("…")
+    assert len(cut_short) > 20
+    assert texts.count("ab") == 1
+    assert not any(text.startswith("s") and len(text) < 5 for text in texts)

@@ -16,6 +16,8 @@ from tlxviz.trace.vocabulary import meaning
 _METRICS = TextToPath()
 _LONGEST = 300
 """Characters, which are wider than any page. Laying out a text takes longer than in proportion to its length."""
+_SHORTEST = 5
+"""Characters, with the ellipsis, of what is left of a range's name: fewer say nothing."""
 
 
 @lru_cache(maxsize=4096)
@@ -58,6 +60,9 @@ def label(cut: Cut, lane: Lane, event: int, room: float, size: float) -> str:
     known = meaning(site.kind, track.kind)
     word = known.label if known else site.kind
     index = f"[{slot}]" if slot >= 0 else ""
+    if track.kind is TrackKind.RANGE:
+        name = fitted(site.variable, size, room)
+        return name if len(name) >= _SHORTEST or not name.endswith("…") else ""
     if not site.variable:
         texts = (word,)
     elif track.kind is TrackKind.WARP_GROUP and not word.endswith("wait"):
