@@ -12,6 +12,7 @@ import pytest
 from analysis.synthetic_traces import hung, launch, pipeline
 
 from tlxviz.commands import main
+from tlxviz.exports.errors import needing
 from tlxviz.exports.formats import FORMATS
 from tlxviz.trace import Trace, save_trace
 
@@ -195,6 +196,35 @@ def test_a_package_that_is_too_old(
     assert status == 3
     assert "needs another version of protobuf: pip install --upgrade 'tlxviz[export]'" in message
     assert str(raised) in message
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "broken"),
+    [
+        ("parquet", "pyarrow", "raise ImportError('libarrow.so: cannot open shared object file')"),
+        ("parquet", "pyarrow", "import something_that_it_needs"),
+        ("png", "matplotlib", "raise ValueError('of its settings')"),
+        ("perfetto", "perfetto", "raise OSError('of the disk')"),
+    ],
+)
+def test_a_package_that_is_broken(
+    name: str, package: str, broken: str, anew: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("site", package).mkdir(parents=True)
+    Path("site", package, "__init__.py").write_text(broken)
+    for module in [each for each in sys.modules if each.partition(".")[0] == package]:
+        anew.delitem(sys.modules, module)
+    anew.syspath_prepend("site")
+    anew.setattr(sys, "dont_write_bytecode", True)
+    status, message = error(capsys, "--to", name, "x.tlxtrace")
+    assert status == 3
+    assert f"this format needs {package}" in message
+    assert "importing that fails. It says: " in message
+
+
+def test_a_fault_of_our_own_is_none_of_a_package() -> None:
+    with pytest.raises(ZeroDivisionError), needing("export", {"pyarrow": "pyarrow"}):
+        exec("1 / 0", {"__name__": "tlxviz.exports.table_parquet"})
 
 
 def test_help_imports_no_package_of_a_format() -> None:

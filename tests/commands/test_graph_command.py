@@ -48,6 +48,12 @@ def test_dot_of_a_ttgir_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert (captured.out, captured.err) == ("", "graph: a.dot\n")
 
 
+def test_a_ttgir_file_of_an_editor_on_windows() -> None:
+    Path("a.ttgir").write_text(GEMM.read_text(encoding="utf-8"), encoding="utf-8-sig", newline="\r\n")
+    assert main(["graph", "-o", "a.dot", "a.ttgir"]) == 0
+    assert Path("a.dot").read_text() == (DATA / "hopper_gemm_ws.pipeline.dot").read_text()
+
+
 def test_table_of_barriers() -> None:
     assert main(["graph", "--kind", "barriers", "-q", "-o", "a.dot", str(GEMM)]) == 0
     assert Path("a.dot").read_text() == (DATA / "hopper_gemm_ws.barriers.dot").read_text()
@@ -124,15 +130,17 @@ def test_nothing_is_overwritten(capsys: pytest.CaptureFixture[str]) -> None:
         ([str(GEMM), "--kind"], "takes no arguments, and there is --kind. Options stand before the file."),
         (["bytes.ttgir"], "bytes.ttgir is not TTGIR: it is not text in UTF-8."),
         (["text.ttgir"], "text.ttgir:1:1: "),
+        (["empty.ttgir"], "empty.ttgir:1:1: the module holds no `tt.func`"),
         (["-o", "nowhere/a.svg", str(GEMM)], "cannot write nowhere/a.svg: nowhere does not exist."),
     ],
 )
 def test_what_cannot_be_drawn(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("bytes.ttgir").write_bytes(b"\xff\xfe")
     Path("text.ttgir").write_text("hello\n")
+    Path("empty.ttgir").write_text("module {\n}\n")
     assert main(["graph", *arguments]) == 2
     assert said in capsys.readouterr().err
-    assert sorted(path.name for path in Path().iterdir()) == ["bin", "bytes.ttgir", "text.ttgir"]
+    assert sorted(path.name for path in Path().iterdir()) == ["bin", "bytes.ttgir", "empty.ttgir", "text.ttgir"]
 
 
 def test_kernel_and_launch_of_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,6 +154,9 @@ def test_kernel_and_launch_of_a_trace(capsys: pytest.CaptureFixture[str]) -> Non
     assert Path("launch.dot").read_text() == Path("kernel.dot").read_text()
     assert main(["graph", "--kernel", "z", "x.tlxtrace"]) == 2
     assert "x.tlxtrace has no launch of z: it has plain, ws." in capsys.readouterr().err
+    assert main(["graph", "--launch", "0", "--kernel", "w*", "x.tlxtrace"]) == 2
+    assert "launch 0 of x.tlxtrace is of plain, not of w*." in capsys.readouterr().err
+    assert main(["graph", "-q", "-f", "--launch", "1", "--kernel", "w*", "-o", "launch.dot", "x.tlxtrace"]) == 0
 
 
 def test_trace_without_ttgir(capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,6 +203,10 @@ TRACE = DATA / "hopper_gemm_ws.tlxtrace"
         (["--kind", "timeline", "--iterations", "3:1", str(TRACE)], "names no iterations: write 4:8 for 4 to 7"),
         (["--kind", "timeline", "--iterations", "1:2", "--iteration", "1", str(TRACE)], "not allowed with argument"),
         (["--kind", "timeline", "--cta", "1", str(TRACE)], "CTA 1 was not traced: there is 0."),
+        (["--device", "sim:h100", str(TRACE)], f"--device is for a script, and {TRACE} is none."),
+        (["--device", "sim:h100", str(GEMM)], f"--device is for a script, and {GEMM} is none."),
+        (["--kernel", "x", str(GEMM)], f"--kernel is for a trace or a script, and {GEMM} is none."),
+        (["--launch", "0", str(GEMM)], f"--launch is for a trace or a script, and {GEMM} is none."),
         (["-m", "package/module"], "there is no module package/module to run."),
     ],
 )

@@ -144,7 +144,7 @@ def test_wider_edges_are_longer_waits() -> None:
     weights = [
         (float(width), int(share))
         for share, width in re.findall(
-            r'label="(\d+)%".*? penwidth=([\d.]+)', dot_text(stalls(*_both("hopper_gemm_ws")))
+            r'label="\u00a0*(\d+)%".*? penwidth=([\d.]+)', dot_text(stalls(*_both("hopper_gemm_ws")))
         )
     ]
     assert len(weights) >= 4
@@ -251,7 +251,8 @@ def test_kernel_without_a_loop_is_shown_from_begin_to_end() -> None:
         (("expect a[1]", "issue load a[1]", "expect a[1]"), 138, 12, "expect a[1], issue load a[1]"),
         (("wait full[1]",), 138, 9, ""),  # lower than a line
         (("a_tiles [10]",), 33, 20, "a_tiles\n[10]"),
-        (("a_long_name[10]",), 44, 20, "a_long_n..."),
+        (("a_long_name[10]",), 44, 20, "a_lo...[10]"),
+        (("wait empty_of_a_long_name[1]: copy latency",), 84, 30, "wait\nempty_of_a_lo...[1]:\ncopy latency"),
         ((), 138, 30, ""),
     ],
 )

@@ -108,3 +108,9 @@ def test_aliases_in_a_circle() -> None:
     circle = "#a = #ttg.slice<{dim = 0, parent = #b}>\n#b = #ttg.slice<{dim = 0, parent = #a}>\n"
     with pytest.raises(TtgirError):
         parse_module(circle + module_text("%0 = tt.splat %f : f32 -> tensor<128xf32, #a>"))
+
+
+@pytest.mark.parametrize("text", ["module {\n}\n", 'module attributes {"ttg.num-warps" = 4 : i32} {\n}'])
+def test_a_module_without_a_function_is_no_kernel(text: str) -> None:
+    with pytest.raises(TtgirError, match=r"empty\.ttgir:1:1: the module holds no `tt.func`"):
+        build_program(parse_module(text, "empty.ttgir"))

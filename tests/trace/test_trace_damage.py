@@ -109,6 +109,29 @@ MANIFESTS: list[tuple[Callable[[Any], object], str]] = [
         lambda m: m["launches"][0].update(statistics={"sm_cycles": float("nan")}),
         "manifest.json is not JSON: NaN is no number there",
     ),
+    (lambda m: m["launches"][0].update(clock_mhz=1e-300), "launches[0].clock_mhz is 1e-300"),
+    (lambda m: m["launches"][0].update(clock_mhz=1e10), "launches[0].clock_mhz is 10000000000.0"),
+    (
+        lambda m: m["launches"][0]["metadata"].update(shared="x"),
+        "launches[0].metadata.shared is not an integer",
+    ),
+    (lambda m: m["launches"][0]["hang"].update(waiters="x"), "launches[0].hang.waiters is not a list"),
+    (lambda m: m["launches"][0]["hang"].update(waiters=[1]), "launches[0].hang.waiters[0] is not an object"),
+    (
+        lambda m: m["launches"][0]["hang"].update(waiters=[{"last_arrival": 3}]),
+        "launches[0].hang.waiters[0].last_arrival is not an object",
+    ),
+    (
+        lambda m: m["launches"][0]["hang"].update(waiters=[{"missing_bytes": "x"}]),
+        "launches[0].hang.waiters[0].missing_bytes is not an integer",
+    ),
+    (
+        lambda m: m["launches"][0]["hang"].update(waiters=[{"absent": [{"cta": 0, "count": 1}]}]),
+        "launches[0].hang.waiters[0].absent[0].pending is not an integer",
+    ),
+    (lambda m: m["launches"][0]["hang"].update(arrivers=[[]]), "launches[0].hang.arrivers[0] is not an object"),
+    (lambda m: m["launches"][0]["hang"].update(cluster=["a"]), "launches[0].hang.cluster[0] is not an integer"),
+    (lambda m: m["launches"][0]["hang"].update(ended=[0]), "launches[0].hang.ended[0] is not text"),
     (lambda m: m["launches"][0]["events"].update(rows=-1), "launches[0].events.rows is -1"),
     (
         lambda m: m["launches"][0]["events"]["columns"].update(slot="<f8"),

@@ -17,6 +17,7 @@ from tlxviz.commands.diff import DiffCommand
 from tlxviz.commands.doctor import DoctorCommand
 from tlxviz.commands.export import ExportCommand
 from tlxviz.commands.graph import GraphCommand
+from tlxviz.commands.interrupts import Terminated
 from tlxviz.commands.output import SUFFIX
 from tlxviz.commands.report import ReportCommand
 from tlxviz.commands.run import RunCommand
@@ -63,8 +64,8 @@ def _run(words: Sequence[str], commands: Sequence[Command]) -> int:
         streams.flush()
         streams.fail(str(error))
         return int(error.exit_code)
-    except KeyboardInterrupt:
-        return _interrupted()
+    except KeyboardInterrupt as stop:
+        return _interrupted(stop)
     except SystemExit as stop:  # argparse ends --help and --version so
         return stop.code if isinstance(stop.code, int) else int(ExitCode.OK)
     except Exception as error:
@@ -75,8 +76,11 @@ def _run(words: Sequence[str], commands: Sequence[Command]) -> int:
         return _interrupted()
 
 
-def _interrupted() -> int:
+def _interrupted(stop: KeyboardInterrupt | None = None) -> int:
     streams.flush()
+    if isinstance(stop, Terminated):
+        streams.fail("terminated")
+        return stop.exit_code
     streams.fail("interrupted")
     return int(ExitCode.INTERRUPTED)
 

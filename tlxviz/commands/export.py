@@ -76,7 +76,7 @@ class ExportCommand:
             str(path.with_suffix("")) if path.name else "trace",
             force=arguments.force,
             suffixes=(SUFFIXES[to],),
-            holds=f"{to} file",
+            holds=f"file for {to}",
         )
         with importing():
             from tlxviz.exports.formats import FORMATS

@@ -90,6 +90,8 @@ class GraphCommand:
                 "Options stand before the file."
             )
         _check_options(arguments)
+        if not runs:
+            _check_file_options(arguments, path)
         target = None
         if runs:
             target = check_module(arguments.input) if arguments.module else check_script(path)
@@ -164,6 +166,17 @@ def _check_options(arguments: argparse.Namespace) -> None:
         raise UsageError("iteration shows one: give --iteration N, or --kind timeline for several.")
 
 
+def _check_file_options(arguments: argparse.Namespace, path: Path) -> None:
+    """Raises UsageError for options that choose what is launched, or on what, where nothing is."""
+    given = {"--device": arguments.device != "auto"}
+    if path.suffix == _TTGIR:
+        given |= {"--launch": arguments.launch is not None, "--kernel": bool(arguments.kernel)}
+    for option, there in given.items():
+        if there:
+            what = "a script" if option == "--device" else "a trace or a script"
+            raise UsageError(f"{option} is for {what}, and {arguments.input} is none.")
+
+
 def _launches_of(path: Path) -> Sequence[LaunchTrace]:
     with importing():
         from tlxviz.trace import load_trace
@@ -175,9 +188,12 @@ def _chosen(arguments: argparse.Namespace, launches: Sequence[LaunchTrace], runs
     source: str = arguments.input
     number: int | None = None if runs else arguments.launch
     check_launches(source, len(launches), number)
-    if number is not None:
-        return launches[number]
     kernels = KernelFilter(tuple(arguments.kernel))
+    if number is not None:
+        if not kernels(launches[number].kernel):
+            wanted = " or ".join(arguments.kernel)
+            raise UsageError(f"launch {number} of {source} is of {launches[number].kernel}, not of {wanted}.")
+        return launches[number]
     fitting = [launch for launch in launches if kernels(launch.kernel)]
     if not fitting:
         held = ", ".join(dict.fromkeys(launch.kernel for launch in launches))
@@ -195,7 +211,7 @@ def _subject_of_text(path: Path, kind: str) -> Subject:
         from tlxviz.ir import load_program
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # as editors on Windows write it
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}.") from None
     except OSError as error:
@@ -233,7 +249,8 @@ def _written(subject: Subject, kind: str, output: Output) -> str:
     if format_ == "dot":
         return output.write(text.encode())
     try:
-        picture = render(text, format_, find_renderer(format_))
+        with terminations():  # or what draws goes on
+            picture = render(text, format_, find_renderer(format_))
     except CannotDraw as error:
         kept = output.instead(".dot").write(text.encode())
         raise CannotDraw(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tlxviz._errors import UsageError
+from tlxviz.commands.interrupts import terminations
 
 if TYPE_CHECKING:
     from tlxviz.trace.model import Trace
@@ -99,7 +100,8 @@ class Output:
 
         # Numbered only now: another run may have taken the name in the meantime.
         path = numbered_path(self.path) if self.numbered else self.path
-        save_trace(trace, path, force=self.force and not self.numbered)
+        with terminations():
+            save_trace(trace, path, force=self.force and not self.numbered)
         return path.name if self.numbered else self.name
 
     def write(self, data: bytes | memoryview) -> str:
@@ -108,7 +110,8 @@ class Output:
         from tlxviz.trace.whole import write_whole
 
         path = numbered_path(self.path) if self.numbered else self.path
-        write_whole(path, data, force=self.force and not self.numbered)
+        with terminations():  # or they leave a part of the file under another name
+            write_whole(path, data, force=self.force and not self.numbered)
         return str(Path(self.name).with_name(path.name)) if self.numbered else self.name
 
     def instead(self, suffix: str) -> Output:

@@ -7,7 +7,9 @@ from html import escape
 from typing import Protocol, cast
 
 from graphviz import Digraph
+from graphviz import escape as literal
 
+from tlxviz._texts import printable
 from tlxviz.diagrams.looks import FONT, LINES
 
 
@@ -22,13 +24,31 @@ class Graph(Protocol):
     def subgraph(self, graph: Graph) -> object: ...
 
 
+class _Digraph(Digraph):  # pyright: ignore[reportUntypedBaseClass]
+    """A graph whose text can be drawn, whatever is in names and in lines of source."""
+
+    @property
+    def source(self) -> str:
+        return printable(super().source)
+
+
+def blank() -> Graph:
+    """A picture with nothing on it."""
+    return cast("Graph", _Digraph("tlxviz"))
+
+
+def plain(text: str) -> str:
+    """A label that says this, also where DOT has a meaning for it: for backslashes, entities, and `<` with `>`."""
+    return literal(text.replace("&", "&amp;"))
+
+
 def graph(title: str, notes: Iterable[str], legend: Iterable[tuple[str, str]]) -> Graph:
     """A picture with a heading.
 
     Args:
         legend: Colour and text of each entry.
     """
-    made = cast("Graph", Digraph("tlxviz"))
+    made = blank()
     samples = "  |  ".join(f'<font color="{color}">{escape(text)}</font>' for color, text in legend)
     lines = [*map(escape, filter(None, notes)), *([samples] if samples else [])]
     rows = "".join(f'<tr><td><font point-size="10">{each}</font></td></tr>' for each in lines)

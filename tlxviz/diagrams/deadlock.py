@@ -151,7 +151,7 @@ class _Maker:
             self._arrivers(key, waiter, known=known)
 
     def _state(self, waiter: Waiter) -> tuple[str, ...]:
-        name = waiter.variable or _NAMES.get(waiter.operation, waiter.operation)
+        name = waiter.variable or _NAMES.get(waiter.operation, waiter.operation) or "barrier"
         if waiter.slot is not None:
             name += f"[{waiter.slot}]" if waiter.variable else f" {waiter.slot}"
         if self._hang.cluster and waiter.cta is not None and waiter.operation == "wait":

@@ -13,7 +13,7 @@ from tlxviz.diagrams.canvas import Graph, graph
 from tlxviz.diagrams.levels import levels
 from tlxviz.diagrams.looks import EDGES, HEADING, LINES, NODES
 from tlxviz.diagrams.model import Cluster, Diagram, Edge, EdgeKind, Node, Table, nodes_of
-from tlxviz.diagrams.weights import LEAST, LEGEND, bar, figure, percent, stroke
+from tlxviz.diagrams.weights import LEAST, LEGEND, bar, beside, figure, stroke
 from tlxviz.diagrams.wording import bytes_text
 
 _MOST_OF_A_CELL = 12
@@ -110,7 +110,7 @@ def _edge(
 def _share(edge: Edge) -> str:
     """Of a wait's edge: the share of the warp group's time."""
     there = edge.kind is EdgeKind.WAIT and edge.weight is not None and edge.weight.share >= LEAST
-    return percent(edge.weight.share) if there and edge.weight is not None else ""
+    return beside(edge.weight.share) if there and edge.weight is not None else ""
 
 
 def _label(edge: Edge, memory: Node) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 LINE = 10.0
 """Points that a line of small text is high."""
 _CHARACTER = 4.2
 """Points that a character of it is wide, most of the time."""
+_SLOT = re.compile(r"\[\d+\]:?$")
+"""What tells the slots of one ring apart, behind a name of any length."""
 _MORE = "..."
 """As wide as two characters, and in every font."""
 
@@ -26,10 +29,19 @@ def fitting(words: Sequence[str], width: float, height: float) -> str:
             found[-1] += f" {word}"
         else:
             found.append(word)
-    cut = [each if len(each) <= room else f"{each[: room - 2]}{_MORE}" for each in found[:lines]]
+    cut = [_shortened(each, room) for each in found[:lines]]
     if len(found) > lines and not cut[-1].endswith(_MORE):
         cut[-1] = f"{cut[-1][: room - 2]}{_MORE}"
     return "\n".join(cut)
+
+
+def _shortened(line: str, room: int) -> str:
+    """A line in its room: its begin, and the slot that it ends with."""
+    if len(line) <= room:
+        return line
+    slot = _SLOT.search(line)
+    end = slot.group() if slot is not None and len(slot.group()) <= room - 6 else ""
+    return f"{line[: room - 2 - len(end)]}{_MORE}{end}"
 
 
 def across(width: float) -> int:

@@ -51,5 +51,7 @@ def render(dot: str, format_: str, renderer: str) -> bytes:
         raise CannotDraw(f"{renderer} cannot be started: {error.strerror}") from error
     if done.returncode or not done.stdout:
         said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise CannotDraw(f"{name} failed: {said[-1] if said else f'exit status {done.returncode}'}")
+        # Behind an error stand lines that say where, and warnings.
+        errors = [line for line in said if line.startswith("Error")] or said[-1:]
+        raise CannotDraw(f"{name} failed: {errors[0] if errors else f'exit status {done.returncode}'}")
     return done.stdout

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import cast
-
-from graphviz import Digraph
 
 from tlxviz._errors import UsageError
 from tlxviz.analysis.cta_view import CtaView
 from tlxviz.analysis.swim_lanes import Arrow, Lane, Piece, swim_lanes
-from tlxviz.diagrams.dot import Graph
+from tlxviz.diagrams.canvas import blank, plain
 from tlxviz.diagrams.fitting import LINE, across, fitting, round_step
 from tlxviz.diagrams.happenings import ACTIVITY_WORDS, chosen_iterations, event_words, track_name, viewed
 from tlxviz.diagrams.looks import FONT, HEADING, LINES
@@ -96,7 +93,7 @@ class _Picture:
         self._begin, self._end = begin, end
         count = max(2, shown[2] + 1 - shown[1]) if shown is not None else _ITERATIONS
         self._scale = min(_ITERATION_HEIGHT * count, _TALLEST) / max(1, end - begin)
-        self._graph = cast("Graph", Digraph("tlxviz"))
+        self._graph = blank()
         self._nodes = 0
         self._where: dict[int, tuple[float, float]] = {}
         """Left and right end of the box that an event is in."""
@@ -154,7 +151,7 @@ class _Picture:
         name = f"n{self._nodes}"
         self._nodes += 1
         size = {"width": f"{width / 72:.4f}", "height": f"{max(height, 0.5) / 72:.4f}"}
-        self._graph.node(name, label, pos=f"{x:.1f},{y:.1f}!", **size, **looks)
+        self._graph.node(name, plain(label), pos=f"{x:.1f},{y:.1f}!", **size, **looks)
         return name
 
     def _point(self, x: float, y: float) -> str:

@@ -18,6 +18,8 @@ _BAR = 150
 """Points that the bar of a warp group is wide."""
 _THICKEST = 9.0
 """Points of an edge on which all of a warp group's time is."""
+_SPACE = 2.5
+"""Points that a space of a label is wide."""
 LEGEND = (
     (_LOST, "waits: as thick as their share, full diamond"),
     (_NOT_LOST, "the same while the tensor core works or a producer is ahead: hollow diamond"),
@@ -27,6 +29,12 @@ LEGEND = (
 
 def percent(share: float) -> str:
     return f"{share * 100:.0f}%"
+
+
+def beside(share: float) -> str:
+    """The share as a label of its edge, which begins where the edge's stroke ends: a label stands next to the middle of
+    the edge, however thick that is."""
+    return "\N{NO-BREAK SPACE}" * int(_thick(share) / _SPACE) + percent(share)
 
 
 def figure(node: Node, port: str) -> str:
@@ -66,7 +74,7 @@ def stroke(kind: EdgeKind, weight: Weight | None, color: str, head: str) -> dict
     if kind is EdgeKind.WAIT:
         color = _LOST if weight.lost else _NOT_LOST
         head = "diamond" if weight.lost else "odiamond"
-    width = 1 + (_THICKEST - 1) * min(weight.share, 1.0)
+    width = _thick(weight.share)
     return {
         "color": color,
         "fontcolor": color,
@@ -74,3 +82,7 @@ def stroke(kind: EdgeKind, weight: Weight | None, color: str, head: str) -> dict
         "arrowsize": f"{max(0.8, width / 5):.1f}",
         "head": head,
     }
+
+
+def _thick(share: float) -> float:
+    return 1 + (_THICKEST - 1) * min(share, 1.0)

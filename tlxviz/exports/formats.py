@@ -13,14 +13,14 @@ def _csv() -> Writer:
 
 
 def _parquet() -> Writer:
-    with needing("pyarrow", "export"):
+    with needing("export", {"pyarrow": "pyarrow"}):
         from tlxviz.exports.table_parquet import parquet
 
     return parquet
 
 
 def _perfetto() -> Writer:
-    with needing("perfetto", "export"), needing("google", "export", "protobuf"):
+    with needing("export", {"perfetto": "perfetto", "google": "protobuf"}):
         from tlxviz.exports.perfetto_trace import perfetto
 
     return perfetto
@@ -33,13 +33,13 @@ def _chrome() -> Writer:
 
 
 def _svg() -> Writer:
-    with needing("matplotlib", "export"):
+    with needing("export", {"matplotlib": "matplotlib"}):
         from tlxviz.exports.figure.writers import svg
     return svg
 
 
 def _png() -> Writer:
-    with needing("matplotlib", "export"):
+    with needing("export", {"matplotlib": "matplotlib"}):
         from tlxviz.exports.figure.writers import png
     return png
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from tlxviz.analysis.hang import hang_of
 from tlxviz.exports.model import Cut
 from tlxviz.trace.build import events_from_columns
 from tlxviz.trace.model import COLUMNS, Events, LaunchTrace, SiteRow, TrackKind
@@ -18,31 +18,34 @@ def with_waiters(cut: Cut) -> tuple[LaunchTrace, int]:
     They stand behind all others, whatever their times are, and last until nothing could go on any more.
     """
     launch = cut.launch
-    hang = launch.hang or {}
-    waiters: list[dict[str, Any]] = hang.get("waiters", [])
-    cycle = int(hang.get("cycle", 0))
+    hang = hang_of(launch)
+    if hang is None:
+        return launch, 0
+    cycle = hang.cycle or 0
     tracks = {
         (track.name, track.cta): row for row, track in enumerate(launch.tracks) if track.kind == TrackKind.WARP_GROUP
     }
     sites: list[SiteRow] = []
     rows: list[dict[str, int]] = []
-    for waiter in waiters:
-        row = tracks.get((str(waiter.get("agent")), int(waiter.get("cta", hang.get("cta", 0)))))
-        since = int(waiter.get("since", cycle))
+    for waiter in hang.waiters:
+        cta = hang.cta or 0 if waiter.cta is None else waiter.cta
+        row = tracks.get((waiter.agent, cta))
+        since = cycle if waiter.since is None else waiter.since
         end = max(since, cycle)
         if row is None or since > cut.end or end < cut.begin:
             continue
         site = SiteRow(
-            str(waiter.get("operation", "wait")),
+            waiter.operation or "wait",
             launch.tracks[row].agent,
-            str(waiter.get("file", "")),
-            int(waiter.get("line", -1)),
-            str(waiter.get("variable", "")),
+            waiter.file,
+            waiter.line or -1,
+            waiter.variable,
             "",
         )
+        places = {"outer": waiter.outer, "inner": waiter.inner, "slot": waiter.slot, "phase": waiter.phase}
         rows.append(
             {"track": row, "site": len(launch.sites) + len(sites), "begin": since, "end": end}
-            | {name: int(waiter.get(name, -1)) for name in ("outer", "inner", "slot", "phase")}
+            | {name: -1 if place is None else place for name, place in places.items()}
         )
         sites.append(site)
     if not rows:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tlxviz.ir.aliases import make_views
+from tlxviz.ir.errors import TtgirError
 from tlxviz.ir.generated import generated_names
 from tlxviz.ir.location import UNKNOWN, Location
 from tlxviz.ir.markers import is_marker
@@ -29,7 +30,13 @@ def load_program(text: str, source: str = "<ttgir>") -> Program:
 
 
 def build_program(module: Module) -> Program:
-    """What the module's kernel is made of. Aliases of shared memory become views in the module."""
+    """What the module's kernel is made of. Aliases of shared memory become views in the module.
+
+    Raises TtgirError where it has no function.
+    """
+    if not module.functions:
+        first = module.text.partition("\n")[0]
+        raise TtgirError("the module holds no `tt.func`", source=module.source, line=1, column=1, text=first)
     make_views(module)
     return _Builder(module).build()
 

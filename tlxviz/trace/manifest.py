@@ -32,6 +32,10 @@ _FIGURES = ("device", "provenance", "statistics", "hang")
 """Fields of which views take numbers; arguments are shown as they are and may be any."""
 _FROM_ZERO = ("clock_mhz", "cycles", "flop")
 _LARGEST = (1 << 63) - 1
+_CLOCKS = (1e-3, 1e9)
+"""MHz, beyond which times in ns are no numbers that a file can hold."""
+_COUNTS = ("registers", "shared", "spilled_bytes")
+"""What the compiler counts, where the metadata have it."""
 
 _Row = TypeVar("_Row")
 
@@ -120,6 +124,7 @@ def _launch(entry: dict[str, Any], where: str, texts: list[str]) -> tuple[dict[s
                 _check_figures(values[name], at)
             elif name in _FROM_ZERO and values[name] < 0:
                 raise ManifestError(f"{at} is {values[name]}")
+    _check_facts(values, where)
     events = _object(entry.get("events"), f"{where}.events")
     rows = _integer(events.get("rows"), f"{where}.events.rows")
     if rows < 0:
@@ -129,6 +134,32 @@ def _launch(entry: dict[str, Any], where: str, texts: list[str]) -> tuple[dict[s
         if columns.get(name) != kind.str:
             raise ManifestError(f"{where}.events.columns.{name} is {columns.get(name)!r}, not {kind.str!r}")
     return values, rows
+
+
+def _check_facts(values: dict[str, Any], where: str) -> None:
+    """What views take from the objects that no class describes."""
+    clock = values["clock_mhz"]
+    if clock and not _CLOCKS[0] <= clock <= _CLOCKS[1]:
+        raise ManifestError(f"{where}.clock_mhz is {clock}")
+    metadata = values.get("metadata", {})
+    for name in _COUNTS:
+        if metadata.get(name) is not None:
+            _integer(metadata[name], f"{where}.metadata.{name}")
+    hang: dict[str, Any] = values.get("hang") or {}
+    _list(hang.get("arrivers", []), f"{where}.hang.arrivers", _object)
+    _list(hang.get("cluster", []), f"{where}.hang.cluster", _integer)
+    _list(hang.get("ended", []), f"{where}.hang.ended", _text)
+    _list(hang.get("waiters", []), f"{where}.hang.waiters", _waiter)
+
+
+def _waiter(entry: object, where: str) -> None:
+    waiter = _object(entry, where)
+    if waiter.get("last_arrival") is not None:
+        _object(waiter["last_arrival"], f"{where}.last_arrival")
+    _integer(waiter.get("missing_bytes") or 0, f"{where}.missing_bytes")
+    for number, absent in enumerate(_list(waiter.get("absent", []), f"{where}.absent", _object)):
+        for name in ("cta", "pending", "count"):
+            _integer(absent.get(name), f"{where}.absent[{number}].{name}")
 
 
 def _row(cls: type[_Row], entry: object, where: str) -> _Row:

@@ -7,29 +7,47 @@ from functools import lru_cache
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextToPath
 
+from tlxviz._texts import on_one_line
 from tlxviz.exports.figure.lanes import Lane, ctas_of
 from tlxviz.exports.model import Cut
 from tlxviz.trace.model import TrackKind
 from tlxviz.trace.vocabulary import meaning
 
 _METRICS = TextToPath()
+_LONGEST = 300
+"""Characters, which are wider than any page. Laying out a text takes longer than in proportion to its length."""
+_SHORTEST = 5
+"""Characters, with the ellipsis, of what is left of a range's name: fewer say nothing."""
 
 
 @lru_cache(maxsize=4096)
 def width(text: str, size: float) -> float:
-    """Points that a text takes, of the font that comes with matplotlib."""
-    return float(
-        _METRICS.get_text_width_height_descent(text, FontProperties(family="DejaVu Sans", size=size), ismath=False)[0]
+    """Points that a text takes, of the font that comes with matplotlib; of one of more than 300 characters, that these
+    take."""
+    measured = _METRICS.get_text_width_height_descent(
+        on_one_line(text)[:_LONGEST], FontProperties(family="DejaVu Sans", size=size), ismath=False
     )
+    return float(measured[0])
 
 
 def fitted(text: str, size: float, room: float) -> str:
-    """The text, or its beginning and an ellipsis where it takes more than `room` points."""
-    if width(text, size) <= room:
+    """The text on one line, or its beginning and an ellipsis where it takes more than `room` points."""
+    text = on_one_line(text)
+    if len(text) <= _LONGEST and width(text, size) <= room:
         return text
-    while text and width(text + "…", size) > room:
-        text = text[:-1]
-    return text + "…"
+    return text[: _characters(text, size, room)] + "…"
+
+
+def _characters(text: str, size: float, room: float) -> int:
+    """How many of the first characters there is room for, with an ellipsis."""
+    fit, too_many = 0, min(len(text), _LONGEST)
+    while too_many - fit > 1:
+        middle = (fit + too_many) // 2
+        if width(text[:middle] + "…", size) <= room:
+            fit = middle
+        else:
+            too_many = middle
+    return fit
 
 
 def label(cut: Cut, lane: Lane, event: int, room: float, size: float) -> str:
@@ -42,13 +60,16 @@ def label(cut: Cut, lane: Lane, event: int, room: float, size: float) -> str:
     known = meaning(site.kind, track.kind)
     word = known.label if known else site.kind
     index = f"[{slot}]" if slot >= 0 else ""
+    if track.kind is TrackKind.RANGE:
+        name = fitted(site.variable, size, room)
+        return name if len(name) >= _SHORTEST or not name.endswith("…") else ""
     if not site.variable:
         texts = (word,)
     elif track.kind is TrackKind.WARP_GROUP and not word.endswith("wait"):
         texts = (f"{word} {site.variable}{index}", word)
     else:
         texts = (f"{site.variable}{index}", index)
-    return next((text for text in texts if text and width(text, size) <= room), "")
+    return next((text for each in texts if (text := on_one_line(each)) and width(text, size) <= room), "")
 
 
 def title(cut: Cut) -> str:

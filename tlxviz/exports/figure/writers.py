@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import warnings
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -29,8 +31,7 @@ def svg(cuts: Sequence[Cut]) -> bytes:
     """
     cut, shown = _lanes(cuts)
     out = io.BytesIO()
-    with matplotlib.rc_context():
-        _style()
+    with _style():
         FigureCanvasSVG(drawn(cut, shown)).print_svg(out, metadata={"Date": None, "Creator": "tlxviz"})
     return out.getvalue()
 
@@ -39,24 +40,28 @@ def png(cuts: Sequence[Cut]) -> bytes:
     """Likewise, 1400 pixels wide."""
     cut, shown = _lanes(cuts)
     out = io.BytesIO()
-    with matplotlib.rc_context():
-        _style()
+    with _style():
         figure = drawn(cut, shown)
         figure.set_dpi(DOTS_PER_INCH)
         FigureCanvasAgg(figure).print_png(out, metadata={"Software": "tlxviz"})
     return out.getvalue()
 
 
-def _style() -> None:
+@contextmanager
+def _style() -> Generator[None]:
     """What the user's own settings of matplotlib say is left aside."""
-    matplotlib.rcdefaults()
-    settings = matplotlib.rcParams
-    settings["font.family"] = ["sans-serif"]
-    settings["font.sans-serif"] = ["DejaVu Sans"]
-    settings["hatch.linewidth"] = 0.6
-    settings["svg.fonttype"] = "none"
-    settings["svg.hashsalt"] = "tlxviz"
-    settings["text.parse_math"] = False
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # A box stands for what the font lacks, and nobody can do anything about it.
+        warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from font")
+        matplotlib.rcdefaults()
+        settings = matplotlib.rcParams
+        settings["font.family"] = ["sans-serif"]
+        settings["font.sans-serif"] = ["DejaVu Sans"]
+        settings["hatch.linewidth"] = 0.6
+        settings["svg.fonttype"] = "none"
+        settings["svg.hashsalt"] = "tlxviz"
+        settings["text.parse_math"] = False
+        yield
 
 
 def _lanes(cuts: Sequence[Cut]) -> tuple[Cut, list[Lane]]:

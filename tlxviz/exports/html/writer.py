@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tlxviz._texts import on_one_line
 from tlxviz.exports.html import bundle
 from tlxviz.exports.html.columns import packed
 from tlxviz.exports.html.described import Texts, described, vocabulary
@@ -48,7 +49,7 @@ def page(cuts: Sequence[Cut], *, style: str, script: str) -> str:
 
 
 def _title(cuts: Sequence[Cut]) -> str:
-    return ", ".join(dict.fromkeys(each.launch.kernel for each in cuts))
+    return ", ".join(dict.fromkeys(on_one_line(each.launch.kernel) for each in cuts))
 
 
 def _hash(text: str) -> str:
