@@ -76,7 +76,7 @@ def steady_strip(
     for row in rows:
         track = launch.tracks[row]
         if track.kind == TrackKind.WARP_GROUP:
-            cells = _group_cells(occupied, work, row, edges)
+            cells = _group_cells(occupied, work[occupied.of_track(row)], row, edges)
         else:
             half = np.diff(edges) / 2
             cells = "".join(np.where(occupied.coverage(row, edges) >= half, BUSY, IDLE).tolist())
@@ -85,6 +85,10 @@ def steady_strip(
 
 
 def _group_cells(occupied: Occupation, work: NDArray[np.int8], row: int, edges: NDArray[np.float64]) -> str:
+    """
+    Args:
+        work: Of the track's events.
+    """
     waits = occupied.coverage(row, edges, work == Work.WAIT)
     issues = occupied.coverage(row, edges, work == Work.ISSUE)
     alive = np.diff(np.clip(edges, occupied.lower[row], occupied.upper[row]))

@@ -40,11 +40,11 @@ def brackets(cut: Cut) -> Brackets:
 
     None where nothing iterates.
     """
-    launch = _at_all_times(cut)
-    if not launch.tracks:
+    if not cut.launch.tracks:
         return Brackets("", ())
+    cta = min(track.cta for track in cut.launch.tracks)
+    launch = _at_all_times(cut, cta)
     occupied = occupation(launch)
-    cta = min(track.cta for track in launch.tracks)
     loops = [(row, loop_iterations(launch, occupied, row)) for row in busiest_groups(launch, occupied, cta)]
     loops = [(row, loop) for row, loop in loops if len(loop)]
     if not loops:
@@ -64,16 +64,17 @@ def brackets(cut: Cut) -> Brackets:
     return Brackets(launch.tracks[row].name, made)
 
 
-def _at_all_times(cut: Cut) -> LaunchTrace:
-    """The tracks that are shown with all of their events: an iteration ends where the next begins."""
-    whole = cut.whole
-    if whole is None or cut.rows is None:
-        return cut.launch
-    shown = {id(track) for track in cut.launch.tracks}
+def _at_all_times(cut: Cut, cta: int) -> LaunchTrace:
+    """The tracks of a CTA that are shown, with all of their events: an iteration ends where the next begins."""
+    whole = cut.whole or cut.launch
+    shown = {id(track) for track in cut.launch.tracks if track.cta == cta}
     chosen = np.array([id(track) in shown for track in whole.tracks], np.bool_)
     places = np.cumsum(chosen, dtype=np.int32) - 1
     events = whole.events.select(chosen[whole.events["track"]])
-    return replace(cut.launch, events=Events({**events.columns, "track": places[events["track"]].astype(np.int32)}))
+    tracks = [track for track in whole.tracks if id(track) in shown]
+    return replace(
+        whole, tracks=tracks, events=Events({**events.columns, "track": places[events["track"]].astype(np.int32)})
+    )
 
 
 def _made(cut: Cut, loop: Iterations, ends: Int64, number: int, *, several: bool, first: int) -> Bracket:
