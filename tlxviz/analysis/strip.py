@@ -51,7 +51,7 @@ class Strip:
 def steady_strip(
     launch: LaunchTrace, occupied: Occupation, *, cta: int | None = None, columns: int = 60
 ) -> Strip | None:
-    """A typical window of the middle of the launch: a few iterations of the innermost loop of its busiest warp group.
+    """A typical window of the middle of the launch: a few iterations of the warp group that sets the pace.
 
     Args:
         cta: Linear number; None for the traced CTA that took longest.

@@ -1,4 +1,4 @@
-"""The iterations that a figure brackets: those of the busiest warp group of its first CTA."""
+"""The iterations that a figure brackets: those of the warp group that sets the pace of its first CTA."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.iterations import Iterations, loop_iterations
+from tlxviz.analysis.iterations import Iterations, end_of_last, loop_iterations
 from tlxviz.analysis.occupation import occupation
-from tlxviz.analysis.stretch import busiest_groups, end_of_last
+from tlxviz.analysis.pace import by_pace
 from tlxviz.exports.model import Cut
 from tlxviz.trace.model import Events, LaunchTrace
 
@@ -36,7 +36,7 @@ class Brackets:
 
 
 def brackets(cut: Cut) -> Brackets:
-    """Of the stretch that is shown, and of the busiest warp group, or of the one whose iteration begins with it.
+    """Of the stretch that is shown, and of the warp group that sets the pace, or of one whose iteration begins with it.
 
     None where nothing iterates.
     """
@@ -45,7 +45,7 @@ def brackets(cut: Cut) -> Brackets:
     cta = min(track.cta for track in cut.launch.tracks)
     launch = _at_all_times(cut, cta)
     occupied = occupation(launch)
-    loops = [(row, loop_iterations(launch, occupied, row)) for row in busiest_groups(launch, occupied, cta)]
+    loops = [(row, loop_iterations(launch, occupied, row)) for row in by_pace(launch, occupied, cta)]
     loops = [(row, loop) for row, loop in loops if len(loop)]
     if not loops:
         return Brackets("", ())
