@@ -62,8 +62,6 @@ class Format:
 
     suffix: str
     """Of the file's name, such as `.csv`."""
-    says: str
-    """What it is, for `--help`."""
     load: Callable[[], Writer]
     """Imports what writes it. Raises CannotExport where a package is missing."""
     single: bool = False
