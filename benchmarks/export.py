@@ -54,7 +54,8 @@ def main() -> None:
                 trace = read(path)
                 reads.append(time.perf_counter() - start)
                 start = time.perf_counter()
-                size = len(write(cuts([(0, trace.launches[0])], lambda *_: Selection())))
+                made = write(cuts([(0, trace.launches[0])], lambda *_: Selection()))
+                size = len(made) if isinstance(made, bytes | memoryview) else sum(map(len, made))
                 writes.append(time.perf_counter() - start)
             figures = f"{1e3 * min(reads):.0f} ms | {1e3 * min(writes):.0f} ms | {min(writes) / min(reads):.1f}"
             print(f"| {name} | {figures} | {size / 1e6:.1f} MB |", flush=True)

@@ -46,6 +46,6 @@ def test_coverage_counts_occupied_cycles_between_edges(events: list[tuple[int, i
 
 
 def test_coverage_of_some_events() -> None:
-    occupied = occupation(occupied_trace([(0, 10, 10), (0, 20, 10), (0, 40, 5)]))
-    even = np.array([1, 0, 1])
-    assert occupied.coverage(0, np.array([0.0, 15.0, 30.0, 42.0, 60.0]), even).tolist() == [5, 5, 2, 3]
+    occupied = occupation(occupied_trace([(0, 10, 10), (1, 10, 10), (1, 20, 10), (1, 40, 5)]))
+    even = np.array([1, 0, 1])  # of the second track's
+    assert occupied.coverage(1, np.array([0.0, 15.0, 30.0, 42.0, 60.0]), even).tolist() == [5, 5, 2, 3]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from analysis.synthetic_traces import launch, pipeline
+from analysis.synthetic_traces import Scene, launch, pipeline
 
 from tlxviz.analysis.occupation import occupation
-from tlxviz.analysis.stretch import Stretch, busiest_groups, stretch_of_iterations, typical_stretch
+from tlxviz.analysis.pace import by_pace
+from tlxviz.analysis.steady import steady_states
+from tlxviz.analysis.stretch import Stretch, stretch_of_iterations, typical_stretch
 from tlxviz.trace import LaunchTrace, SiteRow, Track, TrackKind
 
 
@@ -27,9 +29,25 @@ def of(made: LaunchTrace, first: int, after: int, cta: int = 0) -> Stretch | tup
     return stretch_of_iterations(made, occupation(made), cta, first, after)
 
 
-def test_the_busiest_warp_group_is_first() -> None:
+def test_the_warp_group_that_waits_least_is_first() -> None:
     made = pipeline()
-    assert [made.tracks[row].name for row in busiest_groups(made, occupation(made), 0)] == ["load", "mma"]
+    assert [made.tracks[row].name for row in by_pace(made, occupation(made), 0)] == ["load", "mma"]
+    # without steady states, by their whole time
+    short = pipeline(2)
+    assert steady_states(short, occupation(short), cta=0) == {"load": None, "mma": None}
+    assert [short.tracks[row].name for row in by_pace(short, occupation(short), 0)] == ["load", "mma"]
+
+
+def test_only_the_steady_state_counts() -> None:
+    """`late` waits most of its time before its loop, and least in it."""
+    scene = Scene()
+    early, late = scene.group("early", 0, 1000), scene.group("late", 0, 1000)
+    scene.event(late, "wait", 0, 600, variable="x")
+    for i in range(4):
+        scene.event(early, "wait", 100 * i, 100 * i + 50, inner=i, outer=i, variable="y")
+        scene.event(late, "wait", 600 + 100 * i, 610 + 100 * i, inner=i, outer=i, variable="z")
+    made = scene.launch()
+    assert by_pace(made, occupation(made), 0) == [late, early]
 
 
 def test_a_stretch_goes_from_the_begin_of_one_iteration_to_that_of_another() -> None:

@@ -10,7 +10,8 @@ from analysis.synthetic_traces import pipeline
 from commands.fake_backend import FakeBackend
 
 from tlxviz.commands import main
-from tlxviz.commands.graph import GraphCommand
+from tlxviz.commands.graph import KIND_NAMES, GraphCommand
+from tlxviz.diagrams.kinds import KINDS
 from tlxviz.trace import LaunchTrace, Trace, save_trace
 
 ROOT = Path(__file__).parents[2]
@@ -237,3 +238,7 @@ def test_module_is_run(elsewhere: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     captured = capsys.readouterr()
     assert captured.out == "__main__ ['--m', '4']\n"
     assert captured.err == "graph: drawn.pipeline.svg\n"
+
+
+def test_the_command_knows_every_kind() -> None:
+    assert set(KIND_NAMES) == set(KINDS)

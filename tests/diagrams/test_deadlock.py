@@ -237,6 +237,54 @@ def test_ctas_of_a_cluster() -> None:
     }
 
 
+def test_arrivals_from_other_ctas_are_not_missing() -> None:
+    """Of three CTAs that arrive on each other's barrier, CTA 1 has, and CTA 2 has ended without."""
+    came = {"agent": "compute", "cta": 1, "cycle": 70, "line": 185}
+    at = {"count": 3, "completed_phases": 1}
+    report = [
+        waiter("compute", "empty", cta=0, remote_arrivals=[came], **at),
+        waiter("compute", "empty", cta=1, remote_arrivals=[came | {"cta": 0}], **at),
+    ]
+    arriving = [arriver("compute", "empty", line=185, remote=True)]
+    drawn = deadlock(hanging(report, arriving, cluster=[0, 1, 2], ended=["compute of CTA 2"]))
+    assert edges(drawn) == {
+        ("compute of CTA 0", "waits", "empty[0] of CTA 0"),
+        ("empty[0] of CTA 0", "arrived", "compute of CTA 1"),
+        ("empty[0] of CTA 0", "missing", "compute of CTA 2"),
+        ("compute of CTA 1", "waits", "empty[0] of CTA 1"),
+        ("empty[0] of CTA 1", "arrived", "compute of CTA 0"),
+        ("empty[0] of CTA 1", "missing", "compute of CTA 2"),
+    }
+    assert drawn.sentence == "compute of CTA 0 waits for compute of CTA 2, which has ended"
+    arrived = next(edge for edge in drawn.edges if edge.kind is WaitEdgeKind.ARRIVED)
+    assert arrived.lines == ("line 185", "arrived at cycle 70")
+    # and where the recorder did not look, all others are
+    for each in report:
+        del each["remote_arrivals"]
+    drawn = deadlock(hanging(report, arriving, cluster=[0, 1, 2], ended=["compute of CTA 2"]))
+    assert ("empty[0] of CTA 0", "missing", "compute of CTA 1") in edges(drawn)
+
+
+def test_what_all_other_ctas_have_brought_is_missing_from_the_waiters_own() -> None:
+    """Both CTAs multicast a half to both, and CTA 1 has not."""
+    came = {"agent": "load", "cta": 0, "cycle": 70, "line": 185}
+    at = {"pending": 0, "missing_bytes": 4096, "completed_phases": 0, "remote_arrivals": [came]}
+    drawn = deadlock(
+        hanging(
+            [waiter("load", "full", cta=0, **at), waiter("load", "full", cta=1, **at)],
+            [arriver("load", "full", line=185, remote=True)],
+            cluster=[0, 1],
+        )
+    )
+    assert {edge for edge in edges(drawn) if edge[1] != "waits"} == {
+        ("full[0] of CTA 0", "arrived", "load of CTA 0"),
+        ("full[0] of CTA 0", "missing", "load of CTA 1"),
+        ("full[0] of CTA 1", "arrived", "load of CTA 0"),
+        ("full[0] of CTA 1", "missing", "load of CTA 1"),
+    }
+    assert drawn.sentence == "load of CTA 1 waits for itself"
+
+
 def test_the_default_task_waits_for_the_others() -> None:
     drawn = deadlock(hanging([waiter("default", "", operation="join", slot=-1), waiter("a", "x")], []))
     assert ("default", "waits", "a") in edges(drawn)

@@ -45,17 +45,45 @@ def test_edges_are_those_of_the_source(name: str, expected: list[E]) -> None:
     assert edges(pipeline(program(name))) == sorted(expected)
 
 
-def test_memory_says_its_slots_counts_and_bytes() -> None:
-    memory = {node.lines[0]: node.lines[1:] for node in pipeline(program("hopper_gemm_ws")).memory}
-    assert memory == {
-        "a_full": ("8 slots, count 1", "expects 8 KiB"),
-        "a_empty": ("8 slots, count 1",),
-        "b_full": ("4 slots, count 1", "expects 32 KiB"),
-        "b_empty": ("4 slots, count 2",),
-        "a_tiles": ("8 slots of 8 KiB", "64x64 f16"),
-        "b_tiles": ("4 slots of 32 KiB", "64x256 f16"),
-        "c_tiles": ("4 slots of 8 KiB", "64x64 f16"),
-    }
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "hopper_gemm_ws",
+            [
+                ("a_full", "8 slots, count 1", "expects 8 KiB"),
+                ("a_empty", "8 slots, count 1"),
+                ("b_full", "4 slots, count 1", "expects 32 KiB"),
+                ("b_empty", "4 slots, count 2"),
+                ("a_tiles", "8 slots of 8 KiB", "64x64 f16"),
+                ("b_tiles", "4 slots of 32 KiB", "64x256 f16"),
+                ("c_tiles", "4 slots of 8 KiB", "64x64 f16"),
+            ],
+        ),
+        (
+            "attention_pingpong",
+            [
+                ("q_fulls", "2 slots, count 1", "expects 16 KiB"),
+                ("k_empties", "2 slots, count 2"),
+                ("k_fulls", "2 slots, count 1", "expects 32 KiB"),
+                ("v_empties", "2 slots, count 2"),
+                ("v_fulls", "2 slots, count 1", "expects 32 KiB"),
+                ("named barrier 9", "256 threads"),
+                ("named barrier 10", "256 threads"),
+                ("q_tiles", "2 slots of 16 KiB", "64x128 f16"),
+                ("k_tiles", "2 slots of 32 KiB", "128x128 f16"),
+                ("v_tiles", "2 slots of 32 KiB", "128x128 f16"),
+                # desc_o.store, of each of the two groups
+                ("tile of line 253", "1 slot of 16 KiB", "64x128 f16"),
+                ("tile of line 253", "1 slot of 16 KiB", "64x128 f16"),
+            ],
+        ),
+        ("plain_gemm", [("a", "3 slots of 16 KiB", "128x64 f16"), ("b", "3 slots of 16 KiB", "64x128 f16")]),
+    ],
+)
+def test_memory_says_its_slots_counts_and_bytes(name: str, expected: list[tuple[str, ...]]) -> None:
+    """As the kernels' sources allocate it."""
+    assert [node.lines for node in pipeline(program(name)).memory] == expected
 
 
 def test_lines_under_a_condition_say_so() -> None:
@@ -198,20 +226,34 @@ def test_kernels_are_compiled_to_the_same_edges(
     assert edges(pipeline(made)) == sorted(expected)
 
 
-def test_the_tutorial_is_compiled_to_the_same_edges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+TUTORIALS = {
+    "hopper_gemm_ws": """
+from triton.language.extra.tlx.tutorials.hopper_gemm_ws import matmul
+a, b = (torch.ones(512, 512, device="cuda", dtype=torch.float16) for _ in "ab")
+matmul(a, b)
+""",
+    "hopper_fa_ws_pipelined_pingpong": """
+from triton.language.extra.tlx.tutorials.hopper_fa_ws_pipelined_pingpong import attention
+q, k, v = (torch.ones(1, 1, 512, 128, device="cuda", dtype=torch.float16) for _ in "qkv")
+attention(q, k, v, 0.5)
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("hopper_gemm_ws", TUTORIAL_GEMM), ("hopper_fa_ws_pipelined_pingpong", ATTENTION)]
+)
+def test_tutorials_are_compiled_to_the_same_edges(
+    name: str, expected: list[E], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("script.py").write_text(
-        "import torch\n"
-        "from triton.language.extra.tlx.tutorials.hopper_gemm_ws import matmul\n"
-        'a, b = (torch.ones(512, 512, device="cuda", dtype=torch.float16) for _ in "ab")\n'
-        "matmul(a, b)\n"
-    )
+    Path("script.py").write_text(f"import torch\n{TUTORIALS[name]}")
     options = ["--device", "sim:h200", "--values", "off", "--first-config", "-q", "-o", "x.tlxtrace"]
     assert main(["run", *options, "script.py"]) == 0
     (launch,) = load_trace("x.tlxtrace").launches
     made = load_program(launch.ttgir)
     name_from_source(made, launch.source, launch.source_file, launch.source_line)
-    assert edges(pipeline(made)) == sorted(TUTORIAL_GEMM)
+    assert edges(pipeline(made)) == sorted(expected)
 
 
 @pytest.mark.skipif(shutil.which("dot") is None and shutil.which("graphviz-pure") is None, reason="nothing draws")

@@ -150,7 +150,8 @@ def test_events_keep_the_numbers_of_the_whole_launch() -> None:
 
 @pytest.mark.parametrize("write", [write_csv, write_parquet])
 def test_equal_traces_give_equal_bytes(write: Any) -> None:
-    assert write([all_of(awkward()), all_of(pipeline(9), 1)]) == write([all_of(awkward()), all_of(pipeline(9), 1)])
+    first, second = (bytes(write([all_of(awkward()), all_of(pipeline(9), 1)])) for _ in range(2))
+    assert first == second
 
 
 def test_a_clock_that_is_unknown_gives_no_times() -> None:

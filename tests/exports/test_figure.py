@@ -15,7 +15,6 @@ from matplotlib.image import imread
 from numpy.typing import NDArray
 
 from tlxviz.commands import main
-from tlxviz.commands.export import SUFFIXES
 from tlxviz.exports.errors import CannotExport
 from tlxviz.exports.figure.arrows import arrows
 from tlxviz.exports.figure.brackets import brackets
@@ -24,7 +23,6 @@ from tlxviz.exports.figure.lanes import COLUMNS, Lane, lanes
 from tlxviz.exports.figure.looks import APPEARANCES, Look
 from tlxviz.exports.figure.page import POINTS, WIDTH, page
 from tlxviz.exports.figure.writers import DOTS_PER_INCH, MOST_LANES, png, svg
-from tlxviz.exports.formats import FORMATS
 from tlxviz.exports.model import Cut
 from tlxviz.exports.selection import Selection, cut
 from tlxviz.trace import LaunchTrace, SiteRow, Trace, Track, TrackKind, save_trace
@@ -104,6 +102,27 @@ def test_copies_that_overlap_have_rows_of_their_own() -> None:
     assert found["TMA loads"].boxes.level.tolist() == [0, 1, 0]
     assert found["TMA loads"].levels == 2
     assert (boxes(found["TMA stores"]), found["TMA stores"].levels) == ([(20, 60, "STORE")], 1)
+
+
+@pytest.mark.parametrize(("copies", "rows"), [(6, 6), (7, 1)])
+def test_more_rows_than_six_are_one(copies: int, rows: int) -> None:
+    tracks = [Track(TrackKind.TMA, "TMA", 0, 0, -1, begin=0, end=100)]
+    sites = [SiteRow("tma_load", 0, "f", 1, "a", "load")]
+    made = launch(tracks, sites, [(0, 0, 5 * k, 80 + 2 * k, -1, -1, -1, -1, 0, -1) for k in range(copies)])
+    (lane,) = lanes(shown(made))
+    assert lane.levels == rows
+    # where there is one row, each box ends with the begin of the next
+    ends = [5 * k for k in range(1, copies)] + [80 + 2 * copies - 2] if rows == 1 else [80 + 2 * k for k in range(6)]
+    assert lane.boxes.end.tolist() == ends
+
+
+def test_at_most_ten_arrows_are_drawn() -> None:
+    made = shown(pipeline(30), Selection(cycles=(400, 2400)))
+    assert len(arrows(made, lanes(made))) == 10
+
+
+def test_a_png_is_1400_pixels_wide() -> None:
+    assert int.from_bytes(png([shown(pipeline())])[16:20], "big") == 1400
 
 
 def test_arrows_go_from_what_released_to_the_longest_waits() -> None:
@@ -288,7 +307,3 @@ def test_without_matplotlib_it_says_what_to_install(
     said = "this format needs the package matplotlib: pip install 'tlxviz[export]'"
     assert capsys.readouterr().err == f"tlxviz: error: {said}\n"
     assert main(["export", "-q", "--to", "csv", "x.tlxtrace"]) == 0
-
-
-def test_the_command_knows_the_suffixes() -> None:
-    assert {name: each.suffix for name, each in FORMATS.items()} == SUFFIXES

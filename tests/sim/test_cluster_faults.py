@@ -219,6 +219,31 @@ def test_a_hang_in_a_later_cluster():
 
 
 @triton.jit
+def thirds(y_ptr, FIX: tl.constexpr):
+    full = tlx.alloc_barriers(1, arrive_count=3)
+    tlx.cluster_barrier()
+    tlx.barrier_arrive(full[0])
+    tlx.barrier_arrive(full[0], remote_cta_rank=tlx.cluster_cta_rank() ^ 1)
+    if FIX:
+        tlx.barrier_arrive(full[0])
+    tlx.barrier_wait(full[0], 0)
+    tl.store(y_ptr + tl.program_id(0), 1)
+
+
+def test_arrivals_from_other_ctas_in_the_phase_are_told():
+    y = torch.zeros(2, dtype=torch.int32)
+    run_kernel(thirds, (2,), y, FIX=True, **PAIR)
+    _, report = hang(thirds, y, FIX=False)
+    remote = line_of(thirds, "remote_cta_rank=")
+    assert [(each["cta"], each["pending"]) for each in report["waiters"]] == [(0, 1), (1, 1)]
+    told = [[(came["cta"], came["line"]) for came in each["remote_arrivals"]] for each in report["waiters"]]
+    assert told == [[(1, remote)], [(0, remote)]]
+    # not those of a phase that is over
+    _, report = hang(trips, y, 4, FIX=False)
+    assert report["waiters"][0]["remote_arrivals"] == []
+
+
+@triton.jit
 def meeting_tasks(y_ptr, INSIDE: tl.constexpr):
     with tlx.async_tasks():
         with tlx.async_task("default"):
@@ -274,5 +299,7 @@ def test_a_multicast_is_missing():
         (0, "full", 4096), (1, "full", 4096)
     ]  # fmt: skip
     load = line_of(missing_half, "async_descriptor_load")
+    told = [[(came["cta"], came["line"]) for came in each["remote_arrivals"]] for each in report["waiters"]]
+    assert told == [[(0, load)], [(0, load)]]
     assert (load, True) in [(each["line"], each["remote"]) for each in report["arrivers"]]
     assert f"other CTAs arrive on it at {__file__}:{load}" in text

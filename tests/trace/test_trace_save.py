@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from trace_samples import assert_same, sample_launch, sample_trace
 
 from tlxviz._errors import ExitCode, UsageError
 from tlxviz.trace import Events, Trace, TraceFileError, load_trace, numbered_path, save_trace
+from tlxviz.trace.whole import write_whole
 
 
 def failing(number: int) -> Any:
@@ -158,6 +160,22 @@ def test_a_write_that_fails_leaves_nothing(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_pieces_are_written_one_after_the_other_or_not_at_all(tmp_path: Path) -> None:
+    def pieces(fail: bool) -> Iterator[bytes]:
+        yield b"one, "
+        yield b"two"
+        if fail:
+            raise TraceFileError("no third one.")
+
+    write_whole(tmp_path / "x", pieces(False))
+    with pytest.raises(TraceFileError, match="no third one"):
+        write_whole(tmp_path / "x", pieces(True), force=True)
+    with pytest.raises(TraceFileError, match="no third one"):
+        write_whole(tmp_path / "y", pieces(True))
+    assert names(tmp_path) == ["x"]
+    assert (tmp_path / "x").read_bytes() == b"one, two"
+
+
 def test_a_device_is_not_replaced(tmp_path: Path) -> None:
     for force in (False, True):
         with pytest.raises(TraceFileError) as caught:

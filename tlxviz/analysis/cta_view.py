@@ -9,9 +9,10 @@ import numpy as np
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.dependencies import linked
 from tlxviz.analysis.doers import doers
-from tlxviz.analysis.iterations import Iterations, loop_iterations
+from tlxviz.analysis.iterations import Iterations, behind_last, loop_iterations
 from tlxviz.analysis.links import Dependencies
 from tlxviz.analysis.occupation import Occupation, longest_cta
+from tlxviz.analysis.pace import by_pace
 from tlxviz.analysis.steady import SteadyState, steady_states
 from tlxviz.trace.model import LaunchTrace, TrackKind
 
@@ -36,11 +37,7 @@ class CtaView:
         loop = self.loops[track]
         first, after = int(loop.first[number]), int(loop.after[number])
         if after < 0:  # the last of its pass: as far as its counters say
-            outer, inner = (self.launch.events[name] for name in ("outer", "inner"))
-            stop = int(loop.first[number + 1]) if number + 1 < len(loop) else self.occupied.of_track(track).stop
-            after = first + 1
-            while after < stop and (inner[after], outer[after]) == (inner[first], outer[first]):
-                after += 1
+            after = behind_last(self.launch, self.occupied, track, first)
         return first, after
 
     def ends(self, track: int, number: int) -> int:
@@ -93,18 +90,9 @@ def cta_view(account: Account, cta: int | None = None) -> CtaView | None:
 
 
 def reference(view: CtaView) -> int | None:
-    """The track of the warp group that sets the pace: of those with a steady state the one that waits least there.
-
-    Where none has one, the one with most iterations; None where nobody iterates.
-    """
-    waiting = {
-        row: known.wait / known.intervals.mean
-        for row in view.loops
-        if (known := view.steady.get(view.launch.tracks[row].name)) is not None and known.intervals.mean > 0
-    }
-    if waiting:
-        return min(waiting, key=lambda row: waiting[row])
-    return max(view.loops, key=lambda row: len(view.loops[row]), default=None)
+    """The track of the warp group that sets the pace, of those that iterate; None where nobody does."""
+    order = by_pace(view.launch, view.occupied, view.cta, view.steady)
+    return next((row for row in order if row in view.loops), None)
 
 
 def typical(view: CtaView, track: int, count: int = 1) -> int | None:

@@ -82,6 +82,9 @@ class Waiter:
     """Number of the CTA of the warp group; None where the recorder does not say."""
     absent: tuple[Absent, ...] = ()
     """At the barrier of a cluster: the CTAs whose warps have not all arrived."""
+    remote_arrivals: tuple[Arrival, ...] = ()
+    """What `remote` places of the cluster's CTAs have brought in the phase that does not complete, arrivals or bytes,
+    in the order of time; empty also where the recorder did not look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,7 @@ def _waiter(launch: LaunchTrace, facts: Mapping[str, Any], arrivers: list[Arrive
         else tuple(each for each in arrivers if each.variable == variable and each.slot in (None, slot)),
         cta=_number(facts, "cta"),
         absent=tuple(Absent(int(e["cta"]), int(e["pending"]), int(e["count"])) for e in facts.get("absent", ())),
+        remote_arrivals=tuple(_arrival(launch, each) for each in facts.get("remote_arrivals", ())),
     )
 
 

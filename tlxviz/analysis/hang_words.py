@@ -33,19 +33,24 @@ def waits_on(waiter: Waiter) -> str:
     return barrier if waiter.slot is None else f"{barrier}[{waiter.slot}]"
 
 
-def reason(why: Standstill) -> str:
+def who(agent: str, cta: int | None, hang: Hang) -> str:
+    """`load`, or `load of CTA 1` where the hang is that of a cluster."""
+    return f"{agent} of CTA {cta}" if hang.cluster and cta is not None else agent
+
+
+def reason(why: Standstill, hang: Hang) -> str:
     """`load waits on empty[0] for mma, mma waits on full[1] for load.`"""
-    agents = [each.agent for each in why.waiters]
+    agents = [who(each.agent, each.cta, hang) for each in why.waiters]
     following = [*agents[1:], agents[0]] if why.circle else agents[1:]
     said = [
-        f"{each.agent} waits on {waits_on(each)} for {other}"
-        for each, other in zip(why.waiters, following, strict=False)
+        f"{agent} waits on {waits_on(each)} for {other}"
+        for agent, each, other in zip(agents, why.waiters, following, strict=False)
     ]
     if why.circle:
         return f"In a circle: {', '.join(said)}."
     last = why.waiters[-1]
     rest = f"for {' and '.join(why.ended)}, which has ended" if why.ended else "for an arrival that nothing brings"
-    return ", ".join([*said, f"{last.agent} waits on {waits_on(last)} {rest}"]) + "."
+    return ", ".join([*said, f"{agents[-1]} waits on {waits_on(last)} {rest}"]) + "."
 
 
 def waiting(waiter: Waiter) -> str:

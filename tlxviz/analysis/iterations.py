@@ -94,3 +94,27 @@ def loop_iterations(launch: LaunchTrace, occupied: Occupation, track: int) -> It
         np.where(follows, after + part.start, -1),
     )
     return found.take(loop[run] == longest)
+
+
+def behind_last(launch: LaunchTrace, occupied: Occupation, track: int, first: int) -> int:
+    """Position behind the last event of an iteration that no other of its run follows.
+
+    Args:
+        first: Position of the iteration's first event in the columns of `Occupation`.
+    """
+    part = occupied.of_track(track)
+    site, inner, outer = (launch.events[name][occupied.row[part]] for name in ("site", "inner", "outer"))
+    at = first - part.start
+    same = (inner == inner[at]) & (outer == outer[at])
+    # an operation of an outer loop has `inner` equal to `outer`, which may happen to be this iteration's number
+    nested = np.isin(site, site[inner != outer])
+    if bool(nested.any()):
+        same &= nested
+    same = same[at:]
+    return first + (len(same) if bool(same.all()) else int(np.argmin(same)))
+
+
+def end_of_last(launch: LaunchTrace, occupied: Occupation, track: int, first: int) -> int:
+    """SM cycle at which the last event of such an iteration ends."""
+    last = behind_last(launch, occupied, track, first) - 1
+    return int(occupied.begin[last] + occupied.cycles[last])

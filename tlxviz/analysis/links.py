@@ -32,6 +32,18 @@ class Activity(IntEnum):
     """A wait of which nobody recorded what ended it."""
 
 
+ACTIVITY_WORDS: dict[Activity, str] = {
+    Activity.ARITHMETIC: "arithmetic",
+    Activity.ISSUE: "issuing",
+    Activity.HAND_OFF: "hand-off",
+    Activity.COPY_LATENCY: "copy latency",
+    Activity.COPY_BANDWIDTH: "copy bandwidth",
+    Activity.PRODUCT: "tensor core",
+    Activity.UNKNOWN: "not recorded",
+}
+"""In the words of all views."""
+
+
 @dataclass(frozen=True, slots=True)
 class Dependencies:
     """One entry per event of the launch; rows are those of the event table, -1 for none."""

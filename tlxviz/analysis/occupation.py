@@ -44,13 +44,14 @@ class Occupation:
         """Occupied cycles of a track between neighbouring `edges` (SM cycles, ascending).
 
         Args:
-            weights: 1 for each event (a position of the columns) that counts, 0 for the rest; None counts all.
+            weights: 1 for each of the track's events (as `of_track` has them) that counts, 0 for the rest; None counts
+                all.
         """
         part = self.of_track(track)
         begin, cycles = self.begin[part], self.cycles[part]
         if not len(begin):
             return np.zeros(len(edges) - 1)
-        counted = cycles if weights is None else cycles * weights[part]
+        counted = cycles if weights is None else cycles * weights
         before = np.concatenate(([0], np.cumsum(counted)))
         last = np.searchsorted(begin, edges, side="right") - 1
         inside = np.minimum(edges - begin[last], counted[last])

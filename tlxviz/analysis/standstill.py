@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tlxviz.analysis.hang import Hang, Waiter
+from tlxviz.analysis.pending import expected
+from tlxviz.analysis.ways import shortest_way
+from tlxviz.trace.model import LaunchTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +21,10 @@ class Standstill:
     """Warp groups that the last waits for, and that have ended; empty in a circle, or if nobody arrives there."""
 
 
-def standstill(hang: Hang) -> Standstill | None:
+def standstill(launch: LaunchTrace, hang: Hang) -> Standstill | None:
     """A circle of waiters, the shortest one; without one, the row from the first waiter to one that nobody can release.
+
+    Who has arrived in the phase that does not complete is not waited for.
 
     Returns:
         None where the recorder did not say who arrives where.
@@ -27,42 +32,25 @@ def standstill(hang: Hang) -> Standstill | None:
     waiters = hang.waiters
     if not waiters or any(each.arrivers is None and each.operation == "wait" for each in waiters):
         return None
-    following = [
-        [
+    missing = [[one for one in expected(launch, hang, each) if one.arrived is None] for each in waiters]
+    following = {
+        place: [
             number
             for number, other in enumerate(waiters)
-            if any(_is(arriver.agent, arriver.remote, other, each) for arriver in each.arrivers or ())
+            if any(one.waits(other, each) for one in missing[place]) or is_absent(other, each)
         ]
-        for each in waiters
-    ]
-    circles = [found for start in range(len(waiters)) if (found := _back_to(start, following))]
+        for place, each in enumerate(waiters)
+    }
+    circles = [found[:-1] for start in following if (found := shortest_way(start, {start}, following))]
     if circles:
         return Standstill(tuple(waiters[place] for place in min(circles, key=len)), True)
     row = [0]
     while following[row[-1]]:
         row.append(following[row[-1]][0])
-    last = waiters[row[-1]]
-    ended = tuple(dict.fromkeys(each.agent for each in last.arrivers or () if each.ended))
+    ended = tuple(dict.fromkeys(each.agent for each in missing[row[-1]] if each.ended))
     return Standstill(tuple(waiters[place] for place in row), False, ended)
 
 
-def _is(agent: str, remote: bool, other: Waiter, waiter: Waiter) -> bool:
-    """Whether `other` is a warp group of this name that could release `waiter`."""
-    return other.agent == agent and (remote or None in (other.cta, waiter.cta) or other.cta == waiter.cta)
-
-
-def _back_to(start: int, following: list[list[int]]) -> list[int]:
-    """The shortest way from a waiter back to it; empty if there is none."""
-    ways = [[start]]
-    seen: set[int] = set()
-    while ways:
-        longer: list[list[int]] = []
-        for way in ways:
-            for place in following[way[-1]]:
-                if place == start:
-                    return way
-                if place not in seen:
-                    seen.add(place)
-                    longer.append([*way, place])
-        ways = longer
-    return []
+def is_absent(other: Waiter, waiter: Waiter) -> bool:
+    """Whether `other` keeps its CTA from the barrier of the cluster that `waiter` waits at."""
+    return other.operation != "cluster_wait" and any(each.cta == other.cta for each in waiter.absent)

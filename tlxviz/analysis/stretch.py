@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.iterations import loop_iterations
+from tlxviz.analysis.iterations import end_of_last, loop_iterations
 from tlxviz.analysis.occupation import Occupation
-from tlxviz.trace.model import LaunchTrace, TrackKind
-from tlxviz.trace.vocabulary import Work, work_of_events
+from tlxviz.analysis.pace import by_pace
+from tlxviz.trace.model import LaunchTrace
 
 _ITERATIONS = 4
 _FEWEST = 3
@@ -28,20 +28,13 @@ class Stretch:
     """How many of them; 0 where none iterates."""
 
 
-def busiest_groups(launch: LaunchTrace, occupied: Occupation, cta: int) -> list[int]:
-    """Tracks of the warp groups of a CTA, the one that waits the smallest share of its time first."""
-    work = work_of_events(launch)[occupied.row]
-    groups = [row for row, track in enumerate(launch.tracks) if track.cta == cta and track.kind is TrackKind.WARP_GROUP]
-    return sorted(groups, key=lambda row: _waiting(occupied, work, row))
-
-
 def typical_stretch(launch: LaunchTrace, occupied: Occupation, cta: int) -> Stretch | None:
-    """A few iterations of the innermost loop of the CTA's busiest warp group, in the middle of its time.
+    """A few iterations of the innermost loop of the warp group that sets the CTA's pace, in the middle of its time.
 
     Returns:
         The CTA's whole time where nothing iterates; None where it has no warp group, or none of any length.
     """
-    groups = busiest_groups(launch, occupied, cta)
+    groups = by_pace(launch, occupied, cta)
     if not groups:
         return None
     begin, end = int(occupied.lower[groups].min()), int(occupied.upper[groups].max())
@@ -55,7 +48,7 @@ def typical_stretch(launch: LaunchTrace, occupied: Occupation, cta: int) -> Stre
 def stretch_of_iterations(
     launch: LaunchTrace, occupied: Occupation, cta: int, first: int, after: int
 ) -> Stretch | tuple[int, int] | None:
-    """From the begin of iteration `first` to the begin of iteration `after` of the busiest warp group that has a loop.
+    """From the begin of iteration `first` to the begin of iteration `after` of the warp group that sets the pace.
 
     Numbers are those of the innermost loop; in a persistent kernel, of the first tile that has them. Where nothing
     begins iteration `after`, it is up to the end of the last event before.
@@ -63,7 +56,7 @@ def stretch_of_iterations(
     Returns:
         The first and last number there are, where these iterations are not among them; None without a loop.
     """
-    for row in busiest_groups(launch, occupied, cta):
+    for row in by_pace(launch, occupied, cta):
         loop = loop_iterations(launch, occupied, row)
         if not len(loop):
             continue
@@ -77,34 +70,6 @@ def stretch_of_iterations(
             end = end_of_last(launch, occupied, row, int(loop.first[last]))
         return Stretch(int(loop.begin[inside[0]]), end, launch.tracks[row].name, len(inside))
     return None
-
-
-def end_of_last(launch: LaunchTrace, occupied: Occupation, row: int, first: int) -> int:
-    """SM cycle at which the last event of an iteration ends that no other follows.
-
-    Args:
-        row: The track.
-        first: Position of the iteration's first event in the columns of `Occupation`.
-    """
-    part = occupied.of_track(row)
-    site, inner, outer = (launch.events[name][occupied.row[part]] for name in ("site", "inner", "outer"))
-    at = first - part.start
-    same = (inner == inner[at]) & (outer == outer[at])
-    # an operation of an outer loop has `inner` equal to `outer`, which may happen to be this iteration's number
-    nested = np.isin(site, site[inner != outer])
-    if bool(nested.any()):
-        same &= nested
-    same = same[at:]
-    last = first + (len(same) if bool(same.all()) else int(np.argmin(same))) - 1
-    return int(occupied.begin[last] + occupied.cycles[last])
-
-
-def _waiting(occupied: Occupation, work: NDArray[np.int8], row: int) -> float:
-    """Share of the track's time that it waits."""
-    part = occupied.of_track(row)
-    waits = int(occupied.cycles[part][work[part] == Work.WAIT].sum())
-    span = int(occupied.upper[row] - occupied.lower[row])
-    return waits / span if span > 0 else 1.0
 
 
 def _typical(starts: NDArray[np.int64], begin: int, end: int) -> tuple[int, int, int] | None:

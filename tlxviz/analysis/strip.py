@@ -51,7 +51,7 @@ class Strip:
 def steady_strip(
     launch: LaunchTrace, occupied: Occupation, *, cta: int | None = None, columns: int = 60
 ) -> Strip | None:
-    """A typical window of the middle of the launch: a few iterations of the innermost loop of its busiest warp group.
+    """A typical window of the middle of the launch: a few iterations of the warp group that sets the pace.
 
     Args:
         cta: Linear number; None for the traced CTA that took longest.
@@ -76,7 +76,7 @@ def steady_strip(
     for row in rows:
         track = launch.tracks[row]
         if track.kind == TrackKind.WARP_GROUP:
-            cells = _group_cells(occupied, work, row, edges)
+            cells = _group_cells(occupied, work[occupied.of_track(row)], row, edges)
         else:
             half = np.diff(edges) / 2
             cells = "".join(np.where(occupied.coverage(row, edges) >= half, BUSY, IDLE).tolist())
@@ -85,6 +85,10 @@ def steady_strip(
 
 
 def _group_cells(occupied: Occupation, work: NDArray[np.int8], row: int, edges: NDArray[np.float64]) -> str:
+    """
+    Args:
+        work: Of the track's events.
+    """
     waits = occupied.coverage(row, edges, work == Work.WAIT)
     issues = occupied.coverage(row, edges, work == Work.ISSUE)
     alive = np.diff(np.clip(edges, occupied.lower[row], occupied.upper[row]))

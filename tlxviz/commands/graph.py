@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _TTGIR = ".ttgir"
 _SUFFIXES = (".svg", ".png", ".pdf", ".dot")
-_KINDS = ("pipeline", "barriers", "stalls", "iteration", "timeline", "deadlock", "memory")
+KIND_NAMES = ("pipeline", "barriers", "stalls", "iteration", "timeline", "deadlock", "memory")
 """Those of `tlxviz.diagrams.kinds`, whose import `tlxviz --help` need not wait for."""
 _OF_ITERATIONS = ("iteration", "timeline")
 """Kinds that show a part of one CTA's time."""
@@ -53,7 +53,12 @@ class GraphCommand:
             f"       {parser.prog} [options] script.py [args ...]\n       {parser.prog} [options] -m module [args ...]"
         )
         add = parser.add_argument
-        add("--kind", choices=_KINDS, default=_KINDS[0], help=f"what to draw (default: {_KINDS[0]})")
+        add(
+            "--kind",
+            choices=KIND_NAMES,
+            default=KIND_NAMES[0],
+            help=f"what to draw (default: {KIND_NAMES[0]})",
+        )
         add(
             "-o",
             "--output",

@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,8 +105,8 @@ class Output:
             save_trace(trace, path, force=self.force and not self.numbered)
         return path.name if self.numbered else self.name
 
-    def write(self, data: bytes | memoryview) -> str:
-        """Write bytes, whole or not at all. Returns the name that they got."""
+    def write(self, data: bytes | memoryview | Iterable[bytes]) -> str:
+        """Write bytes, or pieces of them, whole or not at all. Returns the name that they got."""
         from tlxviz.trace import numbered_path
         from tlxviz.trace.whole import write_whole
 

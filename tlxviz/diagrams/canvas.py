@@ -32,11 +32,6 @@ class _Digraph(Digraph):  # pyright: ignore[reportUntypedBaseClass]
         return printable(super().source)
 
 
-def blank() -> Graph:
-    """A picture with nothing on it."""
-    return cast("Graph", _Digraph("tlxviz"))
-
-
 def plain(text: str) -> str:
     """A label that says this, also where DOT has a meaning for it: for backslashes, entities, and `<` with `>`."""
     return literal(text.replace("&", "&amp;"))
@@ -48,7 +43,7 @@ def graph(title: str, notes: Iterable[str], legend: Iterable[tuple[str, str]]) -
     Args:
         legend: Colour and text of each entry.
     """
-    made = blank()
+    made = cast("Graph", _Digraph("tlxviz"))
     samples = "  |  ".join(f'<font color="{color}">{escape(text)}</font>' for color, text in legend)
     lines = [*map(escape, filter(None, notes)), *([samples] if samples else [])]
     rows = "".join(f'<tr><td><font point-size="10">{each}</font></td></tr>' for each in lines)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tlxviz.analysis.hang import Hang, Waiter, hang_of
-from tlxviz.analysis.hang_words import since
+from tlxviz.analysis.hang_words import since, who
 from tlxviz.analysis.pending import Expected, expected
+from tlxviz.analysis.standstill import is_absent
 from tlxviz.diagrams.renderer import CannotDraw
 from tlxviz.diagrams.wait_for import Cause, WaitEdge, WaitEdgeKind, WaitGraph, WaitNode, WaitNodeKind, cause
 from tlxviz.diagrams.wording import number_of
@@ -95,10 +96,6 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
 
 
-def _who(agent: str, cta: int | None, hang: Hang) -> str:
-    return f"{agent} of CTA {cta}" if hang.cluster and cta is not None else agent
-
-
 class _Maker:
     """Collects nodes and edges."""
 
@@ -123,7 +120,7 @@ class _Maker:
         return node.key
 
     def _waiter(self, number: int, waiter: Waiter) -> WaitNode:
-        lines = [_who(waiter.agent, waiter.cta, self._hang) + _FOREVER, *_place(waiter.line, waiter.text)]
+        lines = [who(waiter.agent, waiter.cta, self._hang) + _FOREVER, *_place(waiter.line, waiter.text)]
         if began := ", ".join(since(waiter)):
             lines.append(began)
         return WaitNode(f"waiter{number}", WaitNodeKind.WAITER, tuple(lines))
@@ -175,7 +172,7 @@ class _Maker:
         last = waiter.last_arrival
         if last is not None:
             when = f", cycle {last.cycle:,}" if last.cycle is not None else ""
-            lines.append(f"last arrival: {_who(last.agent, last.cta, self._hang)}, line {last.line}{when}")
+            lines.append(f"last arrival: {who(last.agent, last.cta, self._hang)}, line {last.line}{when}")
         elif waiter.operation == "wait":
             lines.append("no arrival yet")
         return tuple(lines)
@@ -185,9 +182,7 @@ class _Maker:
         for each in waiter.absent:
             lines = (f"{each.pending} of {each.count} warps missing",)
             there = [
-                place
-                for place, other in enumerate(self._shown)
-                if other.cta == each.cta and other.operation != "cluster_wait"
+                place for place, other in enumerate(self._shown) if other.cta == each.cta and is_absent(other, waiter)
             ]
             for place in there:
                 self._edge(key, f"waiter{place}", WaitEdgeKind.MISSING, lines)
@@ -199,7 +194,7 @@ class _Maker:
         if waiter.arrivers is None:
             return
         missing = False
-        for each in expected(self._launch, waiter):
+        for each in expected(self._launch, self._hang, waiter):
             missing = missing or each.arrived is None
             for target in self._targets(waiter, each):
                 kind = WaitEdgeKind.MISSING if each.arrived is None else WaitEdgeKind.ARRIVED
@@ -212,14 +207,10 @@ class _Maker:
 
     def _targets(self, waiter: Waiter, each: Expected) -> list[str]:
         """The nodes of a warp group that would arrive: where it waits, or that it has ended."""
-        found = [
-            f"waiter{place}"
-            for place, other in enumerate(self._shown)
-            if other.agent == each.agent
-            and (None in (other.cta, waiter.cta) or (other.cta != waiter.cta) is each.remote)
-        ]
-        lines = (each.agent, _ENDED if each.ended else "does not arrive")
-        return found or [self._add(WaitNode(f"ended {each.agent}", WaitNodeKind.ENDED, lines))]
+        found = [f"waiter{place}" for place, other in enumerate(self._shown) if each.waits(other, waiter)]
+        name = who(each.agent, each.cta, self._hang)
+        lines = (name, _ENDED if each.ended else "does not arrive")
+        return found or [self._add(WaitNode(f"ended {name}", WaitNodeKind.ENDED, lines))]
 
     def _nobody(self, key: str, waiter: Waiter) -> None:
         """What is missing where all that arrive have, or nobody does."""

@@ -7,23 +7,10 @@ import math
 from tlxviz._errors import UsageError
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.cta_view import CtaView, cta_view, reference, typical
-from tlxviz.analysis.links import Activity
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import meaning
 
 _NAMED = frozenset({"named_wait", "named_arrive"})
-
-
-ACTIVITY_WORDS: dict[Activity, str] = {
-    Activity.ARITHMETIC: "arithmetic",
-    Activity.ISSUE: "issuing",
-    Activity.HAND_OFF: "hand-off",
-    Activity.COPY_LATENCY: "copy latency",
-    Activity.COPY_BANDWIDTH: "copy bandwidth",
-    Activity.PRODUCT: "tensor core",
-    Activity.UNKNOWN: "not recorded",
-}
-"""What a stretch of a chain of causes is."""
 
 
 def event_words(launch: LaunchTrace, row: int) -> str:

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 from tlxviz.analysis.cta_view import CtaView
 from tlxviz.analysis.iteration_graph import IterationGraph, Link, LinkKind, Passage, Step, iteration_graph
+from tlxviz.analysis.links import ACTIVITY_WORDS
 from tlxviz.diagrams.canvas import Graph
 from tlxviz.diagrams.dot import titled
 from tlxviz.diagrams.happenings import (
-    ACTIVITY_WORDS,
     chosen_iterations,
     doer_words,
     event_words,
@@ -73,7 +73,7 @@ def dot_of_iteration(view: CtaView, made: IterationGraph) -> str:
     for left, right in pairwise(range(len(columns))):
         drawn.edge(f"track{left}", f"track{right}", style="invis", weight="10")
     for link in edges:
-        _edge(drawn, link, column)
+        _edge(drawn, view, link, column)
     return drawn.source
 
 
@@ -159,7 +159,7 @@ def _row(number: str, words: str, cycles: int, path: int, port: str = "", remark
 
 def _remark(view: CtaView, link: Link, *, shown: bool) -> str | None:
     """What a row says of a link whose source has no row, or one in the same table; None where that says nothing."""
-    took = f"{link.cycles:,} waited" if link.held else f"{link.cycles:,} early"
+    took = _took(view, link)
     if link.kind is LinkKind.BEHIND:
         if shown:
             return f"behind the one before: {took}" if link.cycles else None
@@ -170,9 +170,19 @@ def _remark(view: CtaView, link: Link, *, shown: bool) -> str | None:
     return f"by {doer_words(view, link.source)}: {took}"
 
 
-def _edge(drawn: Graph, link: Link, column: dict[int, int]) -> None:
+def _took(view: CtaView, link: Link) -> str:
+    """How long a wait stood still for a link, or how much earlier its source was."""
+    if link.held:
+        return f"{link.cycles:,} waited"
+    site = int(view.launch.events["site"][link.source])
+    # of copies without TMA nobody recorded when they were there
+    copies = site >= 0 and view.launch.sites[site].kind == "async_copy" and view.made.on_group[link.source]
+    return f"issued {link.cycles:,} before" if copies else f"{link.cycles:,} early"
+
+
+def _edge(drawn: Graph, view: CtaView, link: Link, column: dict[int, int]) -> None:
     look = _LOOKS[link.kind]
-    label = f"{link.cycles:,} waited" if link.held else f"{link.cycles:,} early"
+    label = _took(view, link)
     if link.kind is LinkKind.ISSUE:
         label = f"{link.cycles:,} later" if link.held and link.cycles else ""
     style = {"color": look.color, "fontcolor": look.color, "style": look.style, "penwidth": f"{look.width:g}"}

@@ -51,17 +51,12 @@ class Kind:
     """Whether it shows what happened, and not only what the TTGIR says."""
 
 
-def _deadlock(subject: Subject) -> str:
-    assert subject.launch is not None  # what `needs_launch` says
-    return deadlock_dot(deadlock(subject.launch))
-
-
 KINDS: dict[str, Kind] = {
     "pipeline": Kind(lambda subject: dot_text(pipeline(subject.program))),
     "barriers": Kind(lambda subject: dot_text(barriers(subject.program))),
     "iteration": Kind(lambda subject: iteration(subject.happened, subject.cta, subject.iterations), needs_launch=True),
     "stalls": Kind(lambda subject: dot_text(stalls(subject.program, subject.happened)), needs_launch=True),
     "timeline": Kind(lambda subject: timeline(subject.happened, subject.cta, subject.iterations), needs_launch=True),
-    "deadlock": Kind(_deadlock, needs_launch=True),
+    "deadlock": Kind(lambda subject: deadlock_dot(deadlock(subject.happened)), needs_launch=True),
     "memory": Kind(lambda subject: memory_dot(memory(subject.program, subject.launch, subject.allocation))),
 }

@@ -31,8 +31,9 @@ def stalls(program: Program, launch: LaunchTrace) -> Diagram:
     diagram, node_of = pipeline_and_places(program)
     first = _first_nodes(program, launch, node_of)
     rows: dict[str, dict[str, float]] = {}
-    issues: dict[str, bool] = {}
-    """Of each node: shares by what they go to, and whether that is lost."""
+    """By node: shares by what they go to."""
+    harmless: dict[str, bool] = {}
+    """Whether that is not lost."""
     for each in site_times(account):
         node = first.get((each.group, each.site))
         if node is None:
@@ -40,10 +41,10 @@ def stalls(program: Program, launch: LaunchTrace) -> Diagram:
         word = CAUSE_WORDS.get(each.cause, "") if each.cause is not None else ""
         if not word:
             word = "waiting" if each.waits else "issuing"
-        rows.setdefault(node, {})
-        rows[node][word] = rows[node].get(word, 0.0) + each.share
-        issues[word] = each.cause in NOT_LOST
-    weights = {node: _weight(words, issues) for node, words in rows.items()}
+        shares_of = rows.setdefault(node, {})
+        shares_of[word] = shares_of.get(word, 0.0) + each.share
+        harmless[word] = each.cause in NOT_LOST
+    weights = {node: _weight(words, harmless) for node, words in rows.items()}
     shares = {
         f"agent{index}": (each.shares.busy, each.shares.issue, each.shares.wait)
         for index, each in enumerate(group_shares(launch, account.groups, account.lives, account.totals))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 
 from tlxviz._errors import UsageError
 from tlxviz.analysis.cta_view import CtaView
+from tlxviz.analysis.links import ACTIVITY_WORDS
 from tlxviz.analysis.swim_lanes import Arrow, Lane, Piece, swim_lanes
-from tlxviz.diagrams.canvas import blank, plain
+from tlxviz.diagrams.canvas import graph, plain
 from tlxviz.diagrams.fitting import LINE, across, fitting, round_step
-from tlxviz.diagrams.happenings import ACTIVITY_WORDS, chosen_iterations, event_words, track_name, viewed
-from tlxviz.diagrams.looks import FONT, HEADING, LINES
+from tlxviz.diagrams.happenings import chosen_iterations, event_words, track_name, viewed
+from tlxviz.diagrams.looks import HEADING, LINES
 from tlxviz.diagrams.order import from_left_to_right
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import Work
@@ -29,6 +29,12 @@ _ENGINE_WIDTHS = {TrackKind.TMA: 132.0, TrackKind.TENSOR_CORE: 90.0}
 _WAIT_COLOR, _ARROW = "#c0322b", "#4b5563"
 _LOOKS = {Work.BUSY: ("#8cc7a2", "filled"), Work.ISSUE: ("#fbe7b8", "filled"), Work.WAIT: ("white", "filled,dotted")}
 _ENGINES = {TrackKind.TMA: "#dbe8f8", TrackKind.TENSOR_CORE: "#e4d7f5"}
+_LEGEND = (
+    ("#2f7d4f", "works: filled, darker"),
+    ("#9a6b00", "issues: filled, lighter"),
+    (_WAIT_COLOR, "waits: a gap, with what for"),
+    (_ARROW, "what lets it go on: arrow"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,16 +99,15 @@ class _Picture:
         self._begin, self._end = begin, end
         count = max(2, shown[2] + 1 - shown[1]) if shown is not None else _ITERATIONS
         self._scale = min(_ITERATION_HEIGHT * count, _TALLEST) / max(1, end - begin)
-        self._graph = blank()
+        self._graph = graph(self._title(), [self._stretch()], _LEGEND)
         self._nodes = 0
         self._where: dict[int, tuple[float, float]] = {}
         """Left and right end of the box that an event is in."""
 
     def drawn(self, lanes: Sequence[Lane], arrows: Iterable[Arrow]) -> str:
-        self._graph.attr(layout="neato", inputscale="72", splines="line", outputorder="edgesfirst", bgcolor="white")
-        self._graph.attr(label=self._heading(), labelloc="t", fontname=FONT, fontsize="14")
-        self._graph.attr("node", shape="box", fontname=FONT, fontsize="8", fixedsize="true", margin="0", color=LINES)
-        self._graph.attr("edge", fontname=FONT, fontsize="8")
+        self._graph.attr(layout="neato", inputscale="72", splines="line", outputorder="edgesfirst")
+        self._graph.attr("node", shape="box", fontsize="8", fixedsize="true", margin="0")
+        self._graph.attr("edge", fontsize="8")
         by_track = {lane.track: lane for lane in lanes}
         left = _AXIS
         for track in from_left_to_right(self._view, by_track):
@@ -121,27 +126,16 @@ class _Picture:
             self._arrow(arrow)
         return self._graph.source
 
-    def _heading(self) -> str:
-        view, title = self._view, f"All of CTA {self._view.cta} in {self._view.launch.kernel}"
-        if self._shown is not None:
-            track, first, last = self._shown
-            which = f"Iteration {first}" if first == last else f"Iterations {first} to {last}"
-            title = f"{which} of {view.launch.tracks[track].name} in {view.launch.kernel}"
-        took = f"CTA {view.cta}, SM cycles {self._begin:,} to {self._end:,}; time goes downwards"
-        legend = "  |  ".join(
-            (
-                f'<font color="#2f7d4f">{escape("works: filled, darker")}</font>',
-                f'<font color="#9a6b00">{escape("issues: filled, lighter")}</font>',
-                f'<font color="{_WAIT_COLOR}">{escape("waits: a gap, with what for")}</font>',
-                f'<font color="{_ARROW}">{escape("what lets it go on: arrow")}</font>',
-            )
-        )
-        lines = [
-            f"<b>{escape(title)}</b>",
-            *(f'<font point-size="10">{each}</font>' for each in (escape(took), legend)),
-        ]
-        rows = "".join(f"<tr><td>{each}</td></tr>" for each in lines)
-        return f'<<table border="0" cellpadding="3">{rows}</table>>'
+    def _title(self) -> str:
+        view = self._view
+        if self._shown is None:
+            return f"All of CTA {view.cta} in {view.launch.kernel}"
+        track, first, last = self._shown
+        which = f"Iteration {first}" if first == last else f"Iterations {first} to {last}"
+        return f"{which} of {view.launch.tracks[track].name} in {view.launch.kernel}"
+
+    def _stretch(self) -> str:
+        return f"CTA {self._view.cta}, SM cycles {self._begin:,} to {self._end:,}; time goes downwards"
 
     def _y(self, cycle: float) -> float:
         return -(cycle - self._begin) * self._scale

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
+from tlxviz.analysis.ways import shortest_way
+
 
 class WaitNodeKind(StrEnum):
     WAITER = "waiter"
@@ -81,24 +83,8 @@ def cause(nodes: Sequence[WaitNode], edges: Sequence[WaitEdge]) -> Cause:
     waiters = [node.key for node in nodes if node.kind is WaitNodeKind.WAITER]
     ends = [{node.key for node in nodes if node.kind is kind} for kind in (WaitNodeKind.NOBODY, WaitNodeKind.ENDED)]
     for goals, circle in ((ends[0], False), (None, True), (ends[1], False)):
-        ways = [way for key in waiters if (way := _way(key, {key} if goals is None else goals, following))]
+        ways = [way for key in waiters if (way := shortest_way(key, {key} if goals is None else goals, following))]
         if ways:
             best = min(ways, key=len)
             return Cause(tuple(best[:-1] if circle else best), circle)
     return Cause()
-
-
-def _way(start: str, goals: set[str], following: dict[str, list[str]]) -> list[str]:
-    """The shortest way from a node to one of some; empty if there is none."""
-    ways, seen = [[start]], set[str]()
-    while ways:
-        longer: list[list[str]] = []
-        for way in ways:
-            for key in following.get(way[-1], ()):
-                if key in goals:
-                    return [*way, key]
-                if key not in seen:
-                    seen.add(key)
-                    longer.append([*way, key])
-        ways = longer
-    return []

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from tlxviz.exports.about import about
 from tlxviz.exports.model import Cut
-from tlxviz.exports.records import Choice, Decimal, Lines, Piece, Thousandths, joined
+from tlxviz.exports.records import Choice, Decimal, Joined, Lines, Piece, Thousandths
 from tlxviz.exports.spans import Spans, spans
 
 _FEW = 2048
 """Numbers below are written by looking up the whole argument."""
 
 
-def chrome(cuts: Sequence[Cut]) -> memoryview:
+def chrome(cuts: Sequence[Cut]) -> Joined:
     """An object with `traceEvents`, one line for each: names, spans (X), flows (s, f), counters (C)."""
     known = {"launches": [about(each) for each in cuts]}
     parts: list[bytes | Lines] = [b'{"displayTimeUnit":"ns","otherData":' + _json(known) + b',"traceEvents":[\n']
@@ -36,7 +36,7 @@ def chrome(cuts: Sequence[Cut]) -> memoryview:
     # All other lines end in a comma, and this one is always there.
     parts.append(_json({"name": "process_labels", "ph": "M", "pid": 0, "tid": 0, "args": {"labels": "tlxviz"}}))
     parts.append(b"\n]}\n")
-    return joined(parts)
+    return Joined(parts)
 
 
 def _json(value: Any) -> bytes:

@@ -57,11 +57,11 @@ def _html() -> Writer:
 
 
 FORMATS: dict[str, Format] = {
-    "csv": Format(".csv", "a table of the events, with units in the columns' names", _csv),
-    "parquet": Format(".parquet", "the same table with types, packed", _parquet),
-    "perfetto": Format(".perfetto-trace", "a timeline for ui.perfetto.dev", _perfetto),
-    "chrome": Format(".json", "the same for chrome://tracing and other viewers of its JSON", _chrome),
-    "svg": Format(".svg", "a figure for a page, vectors and text", _svg, single=True, focus=_figure_focus),
-    "png": Format(".png", "the same in pixels", _png, single=True, focus=_figure_focus),
-    "html": Format(".html", "a page with the timeline, for a browser and for a pull request", _html),
+    "csv": Format(".csv", _csv),
+    "parquet": Format(".parquet", _parquet),
+    "perfetto": Format(".perfetto-trace", _perfetto),
+    "chrome": Format(".json", _chrome),
+    "svg": Format(".svg", _svg, single=True, focus=_figure_focus),
+    "png": Format(".png", _png, single=True, focus=_figure_focus),
+    "html": Format(".html", _html),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,8 +45,8 @@ class Cut:
         return self.whole.events["released_by"][self.rows]
 
 
-Content = bytes | memoryview
-"""What a file holds."""
+Content = bytes | memoryview | Iterable[bytes]
+"""What a file holds, at once or in pieces that follow each other."""
 
 Writer = Callable[[Sequence[Cut]], Content]
 """From launches, at least one, to a file of them."""
@@ -62,8 +62,6 @@ class Format:
 
     suffix: str
     """Of the file's name, such as `.csv`."""
-    says: str
-    """What it is, for `--help`."""
     load: Callable[[], Writer]
     """Imports what writes it. Raises CannotExport where a package is missing."""
     single: bool = False

@@ -7,11 +7,11 @@ import io
 from collections.abc import Sequence
 
 from tlxviz.exports.model import Cut
-from tlxviz.exports.records import Choice, Decimal, Lines, Piece, Thousandths, joined
+from tlxviz.exports.records import Choice, Decimal, Joined, Lines, Piece, Thousandths
 from tlxviz.exports.table import Column, Nanoseconds, Texts, table
 
 
-def csv(cuts: Sequence[Cut]) -> memoryview:
+def csv(cuts: Sequence[Cut]) -> Joined:
     """UTF-8 with a heading; texts are quoted where they need it, times in ns have three decimals."""
     parts: list[bytes | Lines] = []
     for each in cuts:
@@ -22,7 +22,7 @@ def csv(cuts: Sequence[Cut]) -> memoryview:
             pieces += [_piece(column), b","]
         pieces[-1] = b"\n"
         parts.append(Lines(pieces, len(each.launch.events)))
-    return joined(parts)
+    return Joined(parts)
 
 
 def _piece(column: Column) -> Piece:

@@ -11,7 +11,7 @@ from tlxviz.analysis.account import Account
 from tlxviz.analysis.attribution import Item
 from tlxviz.analysis.causes import Cause
 from tlxviz.analysis.findings import Finding, Severity, findings
-from tlxviz.analysis.links import Activity
+from tlxviz.analysis.links import ACTIVITY_WORDS
 from tlxviz.analysis.phases import Phase
 from tlxviz.reporters.compiler_section import write_compiled
 from tlxviz.reporters.layout import HEADING, SIDE, glyphs, percent, place, say, size, whole
@@ -34,15 +34,6 @@ CAUSE_WORDS = {
     Cause.PROLOGUE: "prologue",
     Cause.EPILOGUE: "epilogue",
     Cause.OTHER: "not recorded",
-}
-ACTIVITY_WORDS = {
-    Activity.ARITHMETIC: "arithmetic",
-    Activity.ISSUE: "issuing",
-    Activity.HAND_OFF: "hand-off",
-    Activity.COPY_LATENCY: "copy latency",
-    Activity.COPY_BANDWIDTH: "copy bandwidth",
-    Activity.PRODUCT: "tensor core",
-    Activity.UNKNOWN: "not recorded",
 }
 _MARKS = {Severity.PROBLEM: ("!", "bold red"), Severity.HINT: ("*", "yellow"), Severity.NOTE: ("-", "dim")}
 _MOST = 12

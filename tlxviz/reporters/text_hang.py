@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tlxviz.analysis.hang import Hang, Waiter
-from tlxviz.analysis.hang_words import arrives, missing, waiting, when_and_where
+from tlxviz.analysis.hang_words import arrives, missing, waiting, when_and_where, who
 from tlxviz.reporters.layout import SIDE, place, say, whole
 
 
@@ -15,7 +15,7 @@ def say_hang(console: Console, hang: Hang) -> None:
     say_head(console, hang)
     for waiter in hang.waiters:
         console.print()
-        say_waiter(console, waiter, clustered=bool(hang.cluster))
+        say_waiter(console, waiter, hang)
     console.print()
     say(console, "ended: " + (", ".join(hang.ended) if hang.ended else "no warp group"))
 
@@ -25,9 +25,9 @@ def say_head(console: Console, hang: Hang) -> None:
     say(console, f"HANG{when_and_where(hang)}", style="bold red")
 
 
-def say_waiter(console: Console, waiter: Waiter, *, clustered: bool) -> None:
+def say_waiter(console: Console, waiter: Waiter, hang: Hang) -> None:
     """One of them, with the state of its barrier and who arrives there."""
-    said = (_who(waiter.agent, waiter.cta, clustered), "bold"), f" {waiting(waiter)}"
+    said = (who(waiter.agent, waiter.cta, hang), "bold"), f" {waiting(waiter)}"
     say(console, Text.assemble(*said))
     _say_place(console, "", waiter.file, waiter.line, waiter.text)
     if what := missing(waiter):
@@ -35,9 +35,7 @@ def say_waiter(console: Console, waiter: Waiter, *, clustered: bool) -> None:
     last = waiter.last_arrival
     if last is not None:
         when = "" if last.cycle is None else f" at cycle {whole(last.cycle)}"
-        _say_place(
-            console, f"last arrival: {_who(last.agent, last.cta, clustered)}{when}", last.file, last.line, last.text
-        )
+        _say_place(console, f"last arrival: {who(last.agent, last.cta, hang)}{when}", last.file, last.line, last.text)
     elif waiter.operation == "wait":
         say(console, "no arrival yet", indent=4)
     _say_arrivers(console, waiter)
@@ -52,10 +50,6 @@ def _say_arrivers(console: Console, waiter: Waiter) -> None:
         say(console, "nothing in the kernel arrives on it", indent=4, style="red")
     elif all(each.ended for each in waiter.arrivers):
         say(console, "every warp group that arrives on it has ended", indent=4, style="red")
-
-
-def _who(agent: str, cta: int | None, clustered: bool) -> str:
-    return f"{agent} of CTA {cta}" if clustered and cta is not None else agent
 
 
 def _say_place(console: Console, what: str, file: str, line: int, text: str) -> None:

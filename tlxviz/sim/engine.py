@@ -146,6 +146,7 @@ class Barrier:
         "cause",
         "completed",
         "count",
+        "foreign",
         "home",
         "last_cta",
         "last_site",
@@ -174,13 +175,23 @@ class Barrier:
         """The CTA of the last arrival; -1 for one of the barrier's own, where there are no clusters."""
         self.home: Cta | None = None
         """Whose it is; only known in clusters."""
+        self.foreign: list[tuple[int, int, int, int]] = []
+        """What came by operations that reach other CTAs, of one phase: its number, cycle, site, and number of the CTA
+        that it came from. Of an older phase where nothing came in this one."""
         self.waiters: list[Send] = []
+
+    def came(self, cycle: int, site: int, cta: int) -> None:
+        """Notes what such an operation of a CTA brings, before it is counted."""
+        if self.foreign and self.foreign[-1][0] != self.completed:
+            self.foreign.clear()
+        self.foreign.append((self.completed, cycle, site, cta))
 
     def init(self, arrivals: int) -> None:
         """`mbarrier.init`: the count of arrivals that complete a phase."""
         self.count = self.pending = arrivals
         self.tx = self.phase = self.completed = 0
         self.cause = self.last_site = self.last_time = -1
+        self.foreign.clear()
 
     def flip(self, cycle: int, cause: int) -> None:
         """Completes the phase and wakes those who wait for it."""

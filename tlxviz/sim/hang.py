@@ -156,17 +156,28 @@ def _waiter(program: Program, agent: AgentRun) -> dict[str, Any]:
             "count": target.threads,
         }
     if target is not None and target.last_site >= 0:
-        last = program.sites[target.last_site]
-        found["last_arrival"] = {
-            "agent": last.agent.name,
-            "cycle": int(target.last_time),
-            "file": last.location.file,
-            "line": last.location.line,
-            "cta": cta.index,
-        }
+        found["last_arrival"] = _arrival(program, int(target.last_time), target.last_site, cta.index)
     if isinstance(target, Barrier | ClusterBarrier) and target.last_cta >= 0 and found["last_arrival"]:
         found["last_arrival"]["cta"] = target.last_cta
+    if isinstance(target, Barrier) and cta.cluster is not None:
+        found["remote_arrivals"] = [
+            _arrival(program, int(cycle), site, came_from)
+            for phase, cycle, site, came_from in target.foreign
+            if phase == target.completed
+        ]
     return found
+
+
+def _arrival(program: Program, cycle: int, number: int, cta: int) -> dict[str, Any]:
+    """What came to a barrier from CTA `cta`, by the operation of site `number`."""
+    site = program.sites[number]
+    return {
+        "agent": site.agent.name,
+        "cycle": cycle,
+        "file": site.location.file,
+        "line": site.location.line,
+        "cta": cta,
+    }
 
 
 def _meeting(cta: Cta, barrier: ClusterBarrier) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -23,8 +24,10 @@ _REASONS = {
 }
 
 
-def write_whole(path: Path, data: bytes | memoryview, *, force: bool = False) -> None:
-    """Puts `data` at `path`, by way of a temporary file in the same folder that is gone afterwards in every case.
+def write_whole(path: Path, data: bytes | memoryview | Iterable[bytes], *, force: bool = False) -> None:
+    """Puts `data`, which may come in pieces, at `path`.
+
+    A temporary file in the same folder is gone afterwards in every case.
 
     Raises UsageError if the path exists and `force` is not set, TraceFileError if it cannot be written.
     """
@@ -57,10 +60,10 @@ def write_whole(path: Path, data: bytes | memoryview, *, force: bool = False) ->
                 temporary.unlink()
 
 
-def _write(path: Path, data: bytes | memoryview) -> None:
+def _write(path: Path, data: bytes | memoryview | Iterable[bytes]) -> None:
     # Unlike those of `tempfile`, the file gets the permissions that the user's umask leaves.
     with open(path, "xb") as file:
-        file.write(data)
+        file.writelines((data,) if isinstance(data, bytes | memoryview) else data)
         file.flush()
         os.fsync(file.fileno())
 

@@ -1,4 +1,4 @@
-"""The iterations that a figure brackets: those of the busiest warp group of its first CTA."""
+"""The iterations that a figure brackets: those of the warp group that sets the pace of its first CTA."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.iterations import Iterations, loop_iterations
+from tlxviz.analysis.iterations import Iterations, end_of_last, loop_iterations
 from tlxviz.analysis.occupation import occupation
-from tlxviz.analysis.stretch import busiest_groups, end_of_last
+from tlxviz.analysis.pace import by_pace
 from tlxviz.exports.model import Cut
 from tlxviz.trace.model import Events, LaunchTrace
 
@@ -36,16 +36,16 @@ class Brackets:
 
 
 def brackets(cut: Cut) -> Brackets:
-    """Of the stretch that is shown, and of the busiest warp group, or of the one whose iteration begins with it.
+    """Of the stretch that is shown, and of the warp group that sets the pace, or of one whose iteration begins with it.
 
     None where nothing iterates.
     """
-    launch = _at_all_times(cut)
-    if not launch.tracks:
+    if not cut.launch.tracks:
         return Brackets("", ())
+    cta = min(track.cta for track in cut.launch.tracks)
+    launch = _at_all_times(cut, cta)
     occupied = occupation(launch)
-    cta = min(track.cta for track in launch.tracks)
-    loops = [(row, loop_iterations(launch, occupied, row)) for row in busiest_groups(launch, occupied, cta)]
+    loops = [(row, loop_iterations(launch, occupied, row)) for row in by_pace(launch, occupied, cta)]
     loops = [(row, loop) for row, loop in loops if len(loop)]
     if not loops:
         return Brackets("", ())
@@ -64,16 +64,17 @@ def brackets(cut: Cut) -> Brackets:
     return Brackets(launch.tracks[row].name, made)
 
 
-def _at_all_times(cut: Cut) -> LaunchTrace:
-    """The tracks that are shown with all of their events: an iteration ends where the next begins."""
-    whole = cut.whole
-    if whole is None or cut.rows is None:
-        return cut.launch
-    shown = {id(track) for track in cut.launch.tracks}
+def _at_all_times(cut: Cut, cta: int) -> LaunchTrace:
+    """The tracks of a CTA that are shown, with all of their events: an iteration ends where the next begins."""
+    whole = cut.whole or cut.launch
+    shown = {id(track) for track in cut.launch.tracks if track.cta == cta}
     chosen = np.array([id(track) in shown for track in whole.tracks], np.bool_)
     places = np.cumsum(chosen, dtype=np.int32) - 1
     events = whole.events.select(chosen[whole.events["track"]])
-    return replace(cut.launch, events=Events({**events.columns, "track": places[events["track"]].astype(np.int32)}))
+    tracks = [track for track in whole.tracks if id(track) in shown]
+    return replace(
+        whole, tracks=tracks, events=Events({**events.columns, "track": places[events["track"]].astype(np.int32)})
+    )
 
 
 def _made(cut: Cut, loop: Iterations, ends: Int64, number: int, *, several: bool, first: int) -> Bracket:

@@ -86,7 +86,8 @@ class _Sheet:
             seen = APPEARANCES[look]
             for some, line in ((every[wide], 0.5), (every[~wide], 0.5 if seen.hatch else 0.0)):
                 if len(some):
-                    self._axes.add_patch(
+                    # as a patch it would be asked for its extent, rectangle by rectangle
+                    self._axes.add_artist(
                         PathPatch(
                             _path(some),
                             facecolor=seen.fill,

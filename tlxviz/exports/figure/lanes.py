@@ -134,7 +134,7 @@ class _Maker:
         """What there is most of in each column; neighbours that show the same are one box."""
         edges = np.linspace(self._cut.begin, self._cut.end, COLUMNS + 1)
         shown = sorted(set(self._looks[rows].tolist()))
-        look = self._looks[self._occupied.row]
+        look = self._looks[self._occupied.row[self._occupied.of_track(self._row)]]
         of_group = self._track.kind is TrackKind.WARP_GROUP
         parts = [self._occupied.coverage(self._row, edges, look == each) for each in shown]
         alive = np.diff(np.clip(edges, *self._life)) if self._life[0] < self._life[1] else np.zeros(COLUMNS)

@@ -17,10 +17,10 @@ def hang_facts(launch: LaunchTrace) -> dict[str, Any] | None:
     hang = hang_of(launch)
     if hang is None:
         return None
-    why = standstill(hang)
+    why = standstill(launch, hang)
     return {
         "head": f"Hang{when_and_where(hang)}",
-        "why": "" if why is None else reason(why),
+        "why": "" if why is None else reason(why, hang),
         "ended": list(hang.ended),
         "waiters": [
             {

@@ -87,6 +87,7 @@ def arrive_remotely(cycle: int, arrival: tuple[Barrier, int, int, int, Cta]) -> 
         if not home.running:
             raise _gone(home, f"arrives on its barrier (slot {barrier.slot})")
         barrier.last_site, barrier.last_time, barrier.last_cta = site, cycle, cta.index
+        barrier.came(cycle, site, cta.index)
         barrier.pending -= count
         if barrier.pending <= 0:
             barrier.settle(cycle, cause)
@@ -110,6 +111,7 @@ def store_remotely(cycle: int, written: tuple[SharedView, torch.Tensor | None, i
     view, value, site, cta, barrier, size, cause = written
     _check_barrier(barrier, site, cta)
     write_remotely(cycle, (view, value, site, cta))
+    barrier.came(cycle, site, cta.index)
     barrier.land(cycle, size, cause)
 
 
@@ -180,6 +182,7 @@ def multicast(
 def _land_multicast(cycle: int, arrival: tuple[Multicast, Cta, tuple[Any, ...]]) -> None:
     load, cta, arguments = arrival
     _check_barrier(arguments[0], load.site, cta)
+    arguments[0].came(cycle, load.site, cta.index)
     load.land(cycle, arguments)
 
 

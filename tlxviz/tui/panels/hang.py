@@ -41,8 +41,8 @@ class HangPanel(Panel):
             head.say(Text(text))
             return
         said = printed(width, lambda console: say_head(console, hang))
-        if (why := standstill(hang)) is not None:
-            said = said.append(f"\n{reason(why)}")
+        if (why := standstill(launch, hang)) is not None:
+            said = said.append(f"\n{reason(why, hang)}")
         head.say(said)
         rows: list[tuple[Text | str, object]] = [(_waiter(hang, each, width - 2), each) for each in hang.waiters]
         rows.append((f"ended: {', '.join(hang.ended) or 'no warp group'}", None))
@@ -57,4 +57,4 @@ class HangPanel(Panel):
 
 
 def _waiter(hang: Hang, waiter: Waiter, width: int) -> Text:
-    return printed(width, lambda console: say_waiter(console, waiter, clustered=bool(hang.cluster)))
+    return printed(width, lambda console: say_waiter(console, waiter, hang))

@@ -12,10 +12,9 @@ from rich.text import Text
 from tlxviz.analysis.chains import Stretch, stretches
 from tlxviz.analysis.flow import FlowKind
 from tlxviz.analysis.hang import source_line
-from tlxviz.analysis.links import Activity, Dependencies
+from tlxviz.analysis.links import ACTIVITY_WORDS, Activity, Dependencies
 from tlxviz.analysis.operands import OperandFact, Operands
 from tlxviz.reporters.layout import whole
-from tlxviz.reporters.sections import ACTIVITY_WORDS
 from tlxviz.trace.model import LaunchTrace
 from tlxviz.tui.flowing import links
 from tlxviz.tui.state import State
