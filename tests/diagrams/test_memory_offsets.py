@@ -11,6 +11,7 @@ import pytest
 from analysis.synthetic_traces import DEVICE, launch
 
 from tlxviz import _triton
+from tlxviz._triton import memory as compiler
 from tlxviz.commands import main
 from tlxviz.diagrams.memory import MemoryMap, Scratch, memory
 from tlxviz.diagrams.memory_dot import memory_dot
@@ -82,7 +83,7 @@ def test_a_trace_says_where_buffers_are(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("name", NAMES)
 def test_the_compiler_says_the_same(name: str) -> None:
     skip_other_compilers()
-    assert _triton.allocation((DATA / f"{name}.ttgir").read_text(encoding="utf-8"), {}) == allocation(name)
+    assert compiler.allocation((DATA / f"{name}.ttgir").read_text(encoding="utf-8"), {}) == allocation(name)
 
 
 def test_slots_have_addresses() -> None:
@@ -144,7 +145,7 @@ def test_scratch_memory_alone_is_drawn() -> None:
 def test_the_compiler_says_columns_of_tensor_memory() -> None:
     """The accumulator is all that there is."""
     skip_other_compilers()
-    told = _triton.allocation(BLACKWELL.read_text(encoding="utf-8"), {})
+    told = compiler.allocation(BLACKWELL.read_text(encoding="utf-8"), {})
     (acc,) = (each for each in told["operations"] if each["name"] == "ttng.tmem_alloc")
     assert (acc["row"], acc["column"]) == (0, 0)
     assert {each["name"] for each in told["operations"] if "offset" not in each} == {"ttng.tmem_alloc"}

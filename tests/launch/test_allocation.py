@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tlxviz import _triton
+from tlxviz._triton import memory
 
 Runner = Callable[..., Any]
 PRELUDE = """\
@@ -47,14 +47,14 @@ def empty_cache(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Bytes of shared memory of each answer."""
     found: list[int] = []
-    ask = _triton.allocation
+    ask = memory.allocation
 
     def noted(*arguments: Any) -> dict[str, Any]:
         told = ask(*arguments)
         found.append(told["shared"])
         return told
 
-    monkeypatch.setattr(_triton, "allocation", noted)
+    monkeypatch.setattr(memory, "allocation", noted)
     return found
 
 
@@ -87,20 +87,20 @@ def test_a_kernel_is_asked_about_once_and_only_when_it_is_recorded(run: Runner, 
 
 
 def test_other_bytes_than_the_kernels_are_not_believed(run: Runner, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_triton, "allocation", lambda *_: {"shared": 17, "operations": []})
+    monkeypatch.setattr(memory, "allocation", lambda *_: {"shared": 17, "operations": []})
     (launch,) = run(NORM, prelude=PRELUDE).launches
     assert "allocation" not in launch.assembled()
 
 
 def test_what_is_no_ttgir_has_no_offsets(capfd: pytest.CaptureFixture[str]):
-    assert _triton.allocation("nothing", {}) == {}
+    assert memory.allocation("nothing", {}) == {}
     assert capfd.readouterr().err == ""
-    assert _triton.allocation('module attributes {ttg.target = "cuda:90"} { nothing }', {}) == {}
+    assert memory.allocation('module attributes {ttg.target = "cuda:90"} { nothing }', {}) == {}
 
 
 def test_an_operation_that_is_not_found_again_ends_it(run: Runner, monkeypatch: pytest.MonkeyPatch):
     (launch,) = run(PRODUCT, prelude=PRELUDE).launches
-    operations = _triton._operations
+    operations = memory._operations
     seen: list[Any] = []
 
     def fewer(module: Any) -> Any:
@@ -110,8 +110,8 @@ def test_an_operation_that_is_not_found_again_ends_it(run: Runner, monkeypatch: 
         seen.append(module)
         return found
 
-    monkeypatch.setattr(_triton, "_operations", fewer)
-    assert _triton.allocation(launch.ttgir, launch.metadata) == {}
+    monkeypatch.setattr(memory, "_operations", fewer)
+    assert memory.allocation(launch.ttgir, launch.metadata) == {}
     assert len(seen) == 2
 
 
@@ -137,10 +137,10 @@ def test_kernels_that_compile_in_other_threads_go_on(run: Runner):
         gone_on.append(True)
 
     gone_on: list[bool] = []
-    with _triton._stopped_when_allocated():
+    with memory._stopped_when_allocated():
         other = threading.Thread(target=add_both)
         other.start()
         other.join()
         assert gone_on == [True]
-        with pytest.raises(_triton._Allocated):
+        with pytest.raises(memory._Allocated):
             add_both()

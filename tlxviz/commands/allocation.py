@@ -17,7 +17,8 @@ import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from tlxviz import _triton
 _triton.register_plugin()
-found = _triton.allocation(sys.stdin.buffer.read().decode(), {})
+from tlxviz._triton import memory
+found = memory.allocation(sys.stdin.buffer.read().decode(), {})
 print("\\n" + sys.argv[2] + json.dumps(found))
 """
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from tlxviz import _triton
+from tlxviz._triton import memory
 from tlxviz.launch.kernels.assembler import Assembler
 from tlxviz.launch.kernels.cubin import frame_of, registers_of
 from tlxviz.launch.kernels.locations import rebased
@@ -76,7 +77,7 @@ class Describer:
         It takes 14 to 90 ms, 1 to 3 % of compiling it, which is why only kernels that are recorded are asked, and once.
         """
         if kernel.hash not in self._allocations:
-            found = _triton.allocation(kernel.asm["ttgir"], kernel.metadata._asdict())
+            found = memory.allocation(kernel.asm["ttgir"], kernel.metadata._asdict())
             same = found.get("shared") == kernel.metadata.shared
             self._allocations[kernel.hash] = found if same else {}
         return self._allocations[kernel.hash]

@@ -1,4 +1,4 @@
-"""The only file that knows how Triton versions differ: fbtriton (Meta's, with TLX), and triton with triton-utlx.
+"""The only room that knows how Triton versions differ: fbtriton (Meta's, with TLX), and triton with triton-utlx.
 
 Nothing of triton is imported until one of these functions is called, so that the rest of tlxviz starts without it.
 """
@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 import sys
 import tempfile
-import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module, metadata
@@ -23,7 +21,7 @@ from tlxviz._distribution import Distribution, installed, package_folder, some
 from tlxviz._errors import TlxvizError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
 INSTALL = 'pip install "tlxviz[fbtriton]"'
 _PLUGIN = "_utlx_autoregister"
@@ -564,10 +562,11 @@ def stage_hook_slot() -> tuple[Any, str]:
 
 def parsed(text: str, module: Any) -> Any:
     """The module of a TTGIR text, in the context of another module."""
-    return _parsed(text, module.context)
+    return parsed_in(module.context, text)
 
 
-def _parsed(text: str, context: Any) -> Any:
+def parsed_in(context: Any, text: str) -> Any:
+    """The module of a TTGIR text, in a context of MLIR that has the dialects."""
     from triton._C.libtriton import ir
 
     with tempfile.NamedTemporaryFile("w", suffix=".ttgir") as file:
@@ -576,126 +575,6 @@ def _parsed(text: str, context: Any) -> Any:
         made = ir.parse_mlir_module(file.name, context)
     made.context = context
     return made
-
-
-def allocation(ttgir: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Where the compiler puts what a kernel has in shared and tensor memory, as `allocation` in docs/trace.md has it.
-
-    The passes are those that the compiler itself runs on the way to LLVM, up to the two that allocate memory.
-
-    Args:
-        ttgir: TTGIR for an NVIDIA GPU as Triton prints it, before those passes.
-        options: What the kernel was compiled with, or its metadata; where they are not known, none.
-
-    Returns:
-        The table; empty where this Triton cannot tell, or an operation cannot be found again behind the passes.
-    """
-    target_of = re.search(r'ttg\.target = "cuda:(\d+)"', ttgir)
-    if target_of is None:
-        return {}
-    with suppress(Exception):  # of another Triton; nothing is known then, and nobody needs it to go on
-        from triton._C.libtriton import ir
-        from triton.backends.compiler import Language
-        from triton.compiler.compiler import make_backend
-
-        backend: Any = make_backend(target(divmod(int(target_of[1]), 10)))
-        stages: dict[str, Callable[[Any, dict[str, Any]], Any]] = {}
-        # the others are for other stages, or mean something else in metadata: `num_warps` counts those of all tasks
-        told = {name: options[name] for name in ("arch", "ptx_version", "instrumentation_mode") if options.get(name)}
-        backend.add_stages(stages, backend.parse_options(told), Language.TRITON)
-        context: Any = ir.context()
-        ir.load_dialects(context)
-        backend.load_dialects(context)
-        module = _parsed(ttgir, context)
-        before = _operations(module)
-        with _stopped_when_allocated():
-            try:
-                stages["llir"](module, {})
-            except _Allocated as reached:
-                reached.passes.run(module, "allocation")
-        return _found_again(ttgir, before, _operations(module), module)
-    return {}
-
-
-class _Allocated(Exception):
-    """The list of passes has come to where memory is allocated."""
-
-    def __init__(self, passes: Any) -> None:
-        super().__init__()
-        self.passes = passes
-
-
-@contextmanager
-def _stopped_when_allocated() -> Generator[None]:
-    """A block in which `_Allocated` ends the list of passes that this thread makes once it allocates all memory."""
-    from triton._C.libtriton import nvidia
-
-    passes: Any = nvidia.passes
-    slots = (passes.ttgpuir, "add_allocate_shared_memory_nv"), (passes.ttnvgpuir, "add_allocate_tensor_memory")
-    before = [getattr(*slot) for slot in slots]
-    left = {name for _, name in slots}
-    own = threading.get_ident()
-
-    def stopping(name: str, add: Callable[..., None]) -> Callable[..., None]:
-        def added(manager: Any, *args: Any) -> None:
-            add(manager, *args)
-            if threading.get_ident() == own:
-                left.discard(name)
-                if not left:
-                    raise _Allocated(manager)
-
-        return added
-
-    for (holder, name), add in zip(slots, before, strict=True):
-        setattr(holder, name, stopping(name, add))
-    try:
-        yield
-    finally:
-        for (holder, name), add in zip(slots, before, strict=True):
-            setattr(holder, name, add)
-
-
-_PLACED = {"offset": "allocation.offset", "column": "tensor_memory_col_offset", "row": "tensor_memory_row_offset"}
-
-
-def _operations(module: Any) -> dict[str, list[tuple[str, dict[str, int]]]]:
-    """By name, in order: what an operation is known by again, and where the memory is that it has."""
-    found: dict[str, list[tuple[str, dict[str, int]]]] = {}
-
-    def note(operation: Any) -> None:
-        mark = ""
-        if operation.get_num_results():
-            result = operation.get_result(0)
-            mark = f"{result.get_type()} {result.get_loc()}"
-        values = {key: operation.get_int_attr(name) for key, name in _PLACED.items()}
-        placed = {key: value for key, value in values.items() if value is not None}
-        found.setdefault(operation.get_name(), []).append((mark, placed))
-
-    module.walk(note)
-    return found
-
-
-def _found_again(
-    ttgir: str,
-    before: dict[str, list[tuple[str, dict[str, int]]]],
-    after: dict[str, list[tuple[str, dict[str, int]]]],
-    module: Any,
-) -> dict[str, Any]:
-    operations: list[dict[str, Any]] = []
-    for name, found in after.items():
-        if name not in before or not any(placed for _, placed in found):
-            continue  # made by the passes, or without memory
-        printed = re.compile(rf'^ *(?:%[^=]*= )?"?{re.escape(name)}(?![\w.])', re.MULTILINE)
-        lines = [ttgir.count("\n", 0, each.start()) + 1 for each in printed.finditer(ttgir)]
-        if [mark for mark, _ in before[name]] != [mark for mark, _ in found] or len(lines) != len(found):
-            return {}
-        operations += (
-            {"name": name, "line": line, **placed} for line, (_, placed) in zip(lines, found, strict=True) if placed
-        )
-    return {
-        "shared": module.get_int_attr("ttg.shared"),
-        "operations": sorted(operations, key=lambda each: each["line"]),
-    }
 
 
 @contextmanager
