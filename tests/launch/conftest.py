@@ -72,3 +72,9 @@ def run(write: Callable[..., Path], device: Device) -> Callable[..., Run]:
         return Run(status, launches, log)
 
     return run_body
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triton has compiled nothing yet."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))

@@ -10,6 +10,8 @@ import pytest
 
 from tlxviz._triton import memory
 
+pytestmark = pytest.mark.usefixtures("empty_cache")
+
 Runner = Callable[..., Any]
 PRELUDE = """\
 import torch
@@ -36,11 +38,6 @@ c = torch.zeros(64, 64, device="cuda")
 """
 NORM = "norm[(1,)](x, out, N=256)\n"
 PRODUCT = "product[(1,)](a, b, c, N=64)\n"
-
-
-@pytest.fixture(autouse=True)
-def empty_cache(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
 
 
 @pytest.fixture

@@ -10,13 +10,10 @@ import pytest
 from tlxviz import _triton
 from tlxviz.launch.kernels.assembler import lines_of
 
+pytestmark = pytest.mark.usefixtures("empty_cache")
+
 Runner = Callable[..., Any]
 LAUNCH = "add[(4,)](x, y, out, 1000, BLOCK=256)\n"
-
-
-@pytest.fixture(autouse=True)
-def empty_cache(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
 
 
 @pytest.fixture
