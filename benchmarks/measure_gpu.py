@@ -1,6 +1,6 @@
 """Times the kernels of this project on a real GPU in SM cycles, for comparison with the simulator.
 
-    python benchmarks/measure_gpu.py OUT.json [small]
+    python benchmarks/measure_gpu.py OUT.json [small|later]
 
 A CUDA graph holds a time stamp, many launches, and a time stamp. A stamp is the SM clock and the global timer of one
 SM, so that cycles, time and the mean SM clock come from the very launches that are counted, however power moves the
@@ -33,6 +33,14 @@ SHAPES = [(s, s, s) for s in (512, 1024, 2048, 4096, 8192)] + [
     (2048, 2048, 512),
     (2048, 2048, 8192),
     (4096, 4096, 16384),
+]
+LATER_SHAPES = [
+    (3072, 3072, 3072),
+    (1024, 1024, 4096),
+    (4096, 1024, 2048),
+    (2048, 2048, 32768),
+    (8192, 2048, 1024),
+    (1536, 1536, 1536),
 ]
 
 
@@ -83,10 +91,10 @@ def measure(name: str, run: Callable[[], torch.Tensor], want: torch.Tensor | Non
     return entry
 
 
-def attention() -> list[dict[str, object]]:
+def attention(lengths: tuple[int, ...] = (512, 1024, 4096, 8192)) -> list[dict[str, object]]:
     """The wheel's forward attention kernels: batch 4, 16 heads of 128, sequences of several lengths."""
     entries: list[dict[str, object]] = []
-    for s in (512, 1024, 4096, 8192):
+    for s in lengths:
         q, k, v = (torch.randn(4, 16, s, 128, device="cuda", dtype=torch.float16) for _ in range(3))
         for name in ATTENTION:
             module = importlib.import_module(f"triton.language.extra.tlx.tutorials.{name}")
@@ -94,14 +102,14 @@ def attention() -> list[dict[str, object]]:
     return entries
 
 
-def gemms(m: int, n: int, k: int) -> list[dict[str, object]]:
-    """torch's matrix product and the kernels of this project, on one problem."""
+def gemms(m: int, n: int, k: int, hopper: tuple[int, ...], *, with_torch: bool = True) -> list[dict[str, object]]:
+    """torch's matrix product and the kernels of this project, on one problem; `hopper`: stages of hopper_gemm_ws."""
     a = torch.randn(m, k, device="cuda", dtype=torch.float16)
     b = torch.randn(k, n, device="cuda", dtype=torch.float16)
     want = a.float() @ b.float()
     shape = {"m": m, "n": n, "k": k}
-    entries = [measure("torch", lambda: a @ b, want, **shape)]
-    for stages in (2, 3, 4) if m == 4096 or k == 8192 else (4,):
+    entries = [measure("torch", lambda: a @ b, want, **shape)] if with_torch else []
+    for stages in hopper:
         run = partial(hopper_gemm_ws.matmul, a, b, stages=stages)
         entries.append(measure("hopper_gemm_ws", run, want, stages=stages, **shape))
     for stages in (1, 2, 3, 4):
@@ -110,13 +118,16 @@ def gemms(m: int, n: int, k: int) -> list[dict[str, object]]:
     return entries
 
 
-def small() -> list[dict[str, object]]:
+def small(
+    lengths: tuple[int, ...] = (1 << 16, 1 << 22, 1 << 26),
+    shapes: tuple[tuple[int, int], ...] = ((4096, 1000), (8192, 8192)),
+) -> list[dict[str, object]]:
     """Sums of vectors and softmaxes of rows."""
     entries: list[dict[str, object]] = []
-    for n in (1 << 16, 1 << 22, 1 << 26):
+    for n in lengths:
         x, y = torch.randn(n, device="cuda"), torch.randn(n, device="cuda")
         entries.append(measure("vector_add", partial(small_kernels.vector_add, x, y), x + y, n=n))
-    for rows, columns in ((4096, 1000), (8192, 8192)):
+    for rows, columns in shapes:
         for dtype in (torch.float32, torch.float16):
             x = torch.randn(rows, columns, device="cuda", dtype=dtype)
             want = torch.softmax(x.float(), 1)
@@ -126,17 +137,29 @@ def small() -> list[dict[str, object]]:
     return entries
 
 
+def later() -> list[dict[str, object]]:
+    """Problems that nobody looked at while the laws of the model were chosen."""
+    entries: list[dict[str, object]] = []
+    for m, n, k in LATER_SHAPES:
+        entries += gemms(m, n, k, hopper=(3, 4), with_torch=False)
+    entries += attention((256, 2048))
+    return entries + small((1 << 20, 1 << 25), ((16384, 2048), (2048, 4096)))
+
+
 def main() -> None:
-    """With `small` as the second argument, only what it takes seconds to measure."""
+    """With `small` as the second argument, only what it takes seconds to measure; with `later`, other problems."""
     out = Path(sys.argv[1])
     torch.manual_seed(0)
+    if sys.argv[2:] == ["later"]:
+        out.write_text(json.dumps({"device": torch.cuda.get_device_name(), "entries": later()}, indent=1))
+        return
     entries = small()
     if sys.argv[2:] == ["small"]:
         out.write_text(json.dumps({"device": torch.cuda.get_device_name(), "entries": entries}, indent=1))
         return
     entries += attention()
     for m, n, k in SHAPES:
-        entries += gemms(m, n, k)
+        entries += gemms(m, n, k, (2, 3, 4) if m == 4096 or k == 8192 else (4,))
         mean = statistics.mean(float(str(entry["mhz"])) for entry in entries)
         found = {"device": torch.cuda.get_device_name(), "mean_mhz": mean, "entries": entries}
         out.write_text(json.dumps(found, indent=1))

@@ -43,9 +43,9 @@ def reach(device: Device, footprint: int, ctas: int, *, shared: bool, multiplies
     """The reach of a launch of `ctas` CTAs, whose tensors have `footprint` bytes in all, which CTAs share or not.
 
     They are in L2 if they can stay there from one launch to the next, else in DRAM. CTAs that use the same bytes want
-    them at about the same time: those that load by TMA, and do little but wait, wait for DRAM together. Those that load
-    themselves drift apart, and find in L2 what one of them has waited for. The more SMs there are at work, the less
-    each one gets.
+    them at about the same time, and wait for DRAM together: by TMA, and by asynchronous copies, whose latency shows
+    where few are under way. Those that load and use the numbers at once drift apart, and find in L2 what one of them
+    has waited for. The more SMs there are at work, the less each one gets.
     L2 and DRAM have clocks of their own: they are nearer, in SM cycles, where power holds the SM clock down. What an
     SM can take in is its own.
     """
@@ -57,11 +57,12 @@ def reach(device: Device, footprint: int, ctas: int, *, shared: bool, multiplies
     clock = device.clock.boost_mhz * 1e6
     reads = memory.l2_distinct_bytes_per_cycle if near else memory.hbm_bytes_per_second / clock
     writes = memory.l2_store_bytes_per_cycle if near else memory.hbm_write_bytes_per_second / clock
-    beyond = 0 if near or shared else memory.dram_latency_cycles - memory.l2_latency_cycles
+    farther = 0 if near else memory.dram_latency_cycles - memory.l2_latency_cycles
+    beyond = 0 if shared else farther
     return Reach(
         tma_latency=round(slower * (tma.l2_latency_cycles if near else tma.dram_latency_cycles)),
         load_latency=round(slower * (memory.l2_latency_cycles + beyond)),
-        copy_latency=round(slower * (memory.cp_async_latency_cycles + beyond)),
+        copy_latency=round(slower * (memory.cp_async_latency_cycles + farther)),
         tma=max(1 / tma.bytes_per_cycle, crowd),
         load=max(1 / memory.load_bytes_per_cycle, slower * sms / memory.l2_load_bytes_per_cycle),
         copy=max(1 / memory.copy_bytes_per_cycle, slower * sms / memory.l2_load_bytes_per_cycle),
