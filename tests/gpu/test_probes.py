@@ -136,3 +136,24 @@ def test_a_hang_is_explained_and_ends(hanging: Path):
     assert done.returncode == 1, done.stderr
     assert f"load waits for b_empty[0], phase 0, at {hanging}:{line} (nobody has arrived yet)" in done.stderr
     assert (hanging.parent / "hanging.tlxtrace").exists()
+
+
+def test_a_hang_after_launches_that_ended_is_explained(hanging: Path):
+    """Later launches note their starts late, so that the report has to do without them."""
+    script = hanging.with_name("second.py")
+    script.write_text(
+        f"import sys; sys.path[:0] = [{str(ROOT / 'kernels')!r}, {str(hanging.parent)!r}]\n"
+        "import torch, hopper_gemm_ws, hanging\n"
+        "a, b = (torch.zeros(512, 512, device='cuda', dtype=torch.float16) for _ in range(2))\n"
+        "hopper_gemm_ws.matmul(a, b)\n"
+        "hopper_gemm_ws.matmul(a, b)\n"
+        "hanging.matmul(a, b)\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, str(ROOT / "cli.py"), "run", "--device", "cuda", "--timeout", "2", "--launch", "all"]
+    done = subprocess.run(
+        [*command, str(script)], cwd=script.parent, capture_output=True, text=True, timeout=200, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    assert f"load waits for b_empty[0], phase 0, at {hanging}:" in done.stderr
+    assert (script.parent / "second.tlxtrace").exists()
