@@ -53,21 +53,69 @@ small_kernels.row_softmax(torch.empty({rows}, {columns}, dtype=torch.{dtype}, de
 )
 
 
+CLUSTERS = """
+import sys
+sys.path.insert(0, {benchmarks!r})
+import torch, cluster_kernels
+"""
+ALTERNATING = CLUSTERS + "cluster_kernels.alternating({rounds})"
+MEETINGS = CLUSTERS + "cluster_kernels.meetings({rounds}, {ctas})"
+SWAPPED = CLUSTERS + "cluster_kernels.swapped({rounds}, {size}, {copy})"
+LAYER_NORM = (
+    CLUSTERS
+    + """
+sizes = ({rows}, {columns}), ({columns},), ({columns},)
+x, w, b = (torch.empty(*size, device="cuda", dtype=torch.float16) for size in sizes)
+cluster_kernels.layer_norm(x, w, b, {ctas})
+"""
+)
+PAIRED = (
+    CLUSTERS
+    + """
+a, b = (torch.empty(*size, device="cuda", dtype=torch.float16) for size in (({m}, {k}), ({k}, {n})))
+cluster_kernels.paired_gemm(a, b)
+"""
+)
+TEMPLATES = {
+    "vector_add": VECTORS,
+    "row_softmax": SOFTMAX,
+    "alternating": ALTERNATING,
+    "meetings": MEETINGS,
+    "swapped": SWAPPED,
+    "layer_norm": LAYER_NORM,
+    "paired_gemm": PAIRED,
+}
+
+
 def script_of(entry: dict[str, Any]) -> str:
     """A script that launches what was measured."""
-    template = {"vector_add": VECTORS, "row_softmax": SOFTMAX}.get(entry["kernel"], ATTENTION if "s" in entry else GEMM)
+    template = TEMPLATES.get(entry["kernel"], ATTENTION if "s" in entry else GEMM)
     return template.format(kernels=str(ROOT / "kernels"), benchmarks=str(ROOT / "benchmarks"), **entry)
 
 
 def problem_of(entry: dict[str, Any]) -> str:
     """The problem of a measured entry, in a few words."""
-    if entry["kernel"] == "vector_add":
-        return f"{entry['n']:,} numbers"
-    if entry["kernel"] == "row_softmax":
-        return f"{entry['rows']} x {entry['columns']}, {entry['dtype']}"
-    if "s" in entry:
-        return f"S {entry['s']}"
-    return f"{entry['m']} x {entry['n']} x {entry['k']}, {entry['stages']} stage{'s' * (entry['stages'] > 1)}"
+    match entry["kernel"]:
+        case "vector_add":
+            return f"{entry['n']:,} numbers"
+        case "row_softmax":
+            return f"{entry['rows']} x {entry['columns']}, {entry['dtype']}"
+        case "alternating":
+            return f"pairs, {entry['rounds']} round trips"
+        case "meetings":
+            return f"{entry['ctas']} CTAs, {entry['rounds']} barriers"
+        case "swapped":
+            return (
+                f"pairs, {entry['rounds']} times {4 * entry['size']:,} bytes, {'copies' if entry['copy'] else 'stores'}"
+            )
+        case "layer_norm":
+            return f"{entry['rows']} x {entry['columns']}, {entry['ctas']} CTAs a row"
+        case "paired_gemm":
+            return f"{entry['m']} x {entry['n']} x {entry['k']}"
+        case _ if "s" in entry:
+            return f"S {entry['s']}"
+        case _:
+            return f"{entry['m']} x {entry['n']} x {entry['k']}, {entry['stages']} stage{'s' * (entry['stages'] > 1)}"
 
 
 def simulated(entry: dict[str, Any]) -> int:

@@ -1,6 +1,6 @@
 """Times the kernels of this project on a real GPU in SM cycles, for comparison with the simulator.
 
-    python benchmarks/measure_gpu.py OUT.json [small|later]
+    python benchmarks/measure_gpu.py OUT.json [small|later|clusters]
 
 A CUDA graph holds a time stamp, many launches, and a time stamp. A stamp is the SM clock and the global timer of one
 SM, so that cycles, time and the mean SM clock come from the very launches that are counted, however power moves the
@@ -146,18 +146,48 @@ def later() -> list[dict[str, object]]:
     return entries + small((1 << 20, 1 << 25), ((16384, 2048), (2048, 4096)))
 
 
+def clusters() -> list[dict[str, object]]:
+    """CTAs that arrive on each other's barriers, write into each other's shared memory, and load for each other."""
+    import cluster_kernels as kernels
+
+    entries: list[dict[str, object]] = []
+    ranks = torch.arange(1, 3, device="cuda").repeat(66).float()
+    for rounds in (10, 100):
+        run = partial(kernels.alternating, rounds)
+        entries.append(measure("alternating", run, ranks, rounds=rounds))
+    for ctas in (2, 4, 8):
+        want = torch.arange(1, ctas + 1, device="cuda").repeat(64 // ctas).float()
+        entries.append(measure("meetings", partial(kernels.meetings, 100, ctas), want, rounds=100, ctas=ctas))
+    for size in (128, 1024, 8192):
+        for copy in (False, True):
+            run = partial(kernels.swapped, 50, size, copy)
+            want = kernels.swapped_by_torch(50, size)
+            entries.append(measure("swapped", run, want, rounds=50, size=size, copy=copy))
+    for rows, columns in ((512, 16384), (4096, 16384), (1024, 65536)):
+        x, w, b = (torch.randn(*size, device="cuda").half() for size in ((rows, columns), (columns,), (columns,)))
+        want = torch.nn.functional.layer_norm(x.float(), (columns,), w.float(), b.float())
+        for ctas in (2, 4, 8):
+            run = partial(kernels.layer_norm, x, w, b, ctas)
+            entries.append(measure("layer_norm", run, want, rows=rows, columns=columns, ctas=ctas))
+    for m, n, k in ((1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096), (2048, 2048, 8192)):
+        a, b = (torch.randn(*size, device="cuda").half() for size in ((m, k), (k, n)))
+        want = a.float() @ b.float()
+        entries.append(measure("paired_gemm", partial(kernels.paired_gemm, a, b), want, m=m, n=n, k=k))
+    return entries
+
+
+PARTS = {"small": small, "later": later, "clusters": clusters}
+
+
 def main() -> None:
-    """With `small` as the second argument, only what it takes seconds to measure; with `later`, other problems."""
+    """Measures a part of what there is if the second argument says so; `small` is what takes seconds."""
     out = Path(sys.argv[1])
     torch.manual_seed(0)
-    if sys.argv[2:] == ["later"]:
-        out.write_text(json.dumps({"device": torch.cuda.get_device_name(), "entries": later()}, indent=1))
+    if sys.argv[2:]:
+        found = {"device": torch.cuda.get_device_name(), "entries": PARTS[sys.argv[2]]()}
+        out.write_text(json.dumps(found, indent=1))
         return
-    entries = small()
-    if sys.argv[2:] == ["small"]:
-        out.write_text(json.dumps({"device": torch.cuda.get_device_name(), "entries": entries}, indent=1))
-        return
-    entries += attention()
+    entries = small() + attention()
     for m, n, k in SHAPES:
         entries += gemms(m, n, k, (2, 3, 4) if m == 4096 or k == 8192 else (4,))
         mean = statistics.mean(float(str(entry["mhz"])) for entry in entries)
