@@ -59,20 +59,22 @@ def swap(y_ptr, rounds, SIZE: tl.constexpr, COPY: tl.constexpr):
     """Each CTA of a pair sends the other one what it has got from it, by asynchronous stores or by copies."""
     rank = tlx.cluster_cta_rank()
     buf = tlx.local_alloc((SIZE,), tl.float32, 2)
-    bars = tlx.alloc_barriers(1)
+    # Two, since bytes of the next round may overtake some of this one's.
+    bars = tlx.alloc_barriers(2)
     at = tl.arange(0, SIZE)
     x = at.to(tl.float32) + 1000 * rank
     tlx.cluster_barrier()
     for i in range(rounds):
-        tlx.barrier_expect_bytes(bars[0], 4 * SIZE)
+        bar = bars[i & 1]
+        tlx.barrier_expect_bytes(bar, 4 * SIZE)
         there = buf[(i + 1) & 1]
         if COPY:
             tlx.local_store(buf[i & 1], x)
             tlx.fence("async_shared")
-            tlx.async_remote_shmem_copy(dst=there, src=buf[i & 1], remote_cta_rank=rank ^ 1, barrier=bars[0])
+            tlx.async_remote_shmem_copy(dst=there, src=buf[i & 1], remote_cta_rank=rank ^ 1, barrier=bar)
         else:
-            tlx.async_remote_shmem_store(dst=there, src=x, remote_cta_rank=rank ^ 1, barrier=bars[0])
-        tlx.barrier_wait(bars[0], i & 1)
+            tlx.async_remote_shmem_store(dst=there, src=x, remote_cta_rank=rank ^ 1, barrier=bar)
+        tlx.barrier_wait(bar, (i >> 1) & 1)
         x = tlx.local_load(there) + 1
     tlx.cluster_barrier()
     tl.store(y_ptr + tl.program_id(0) * SIZE + at, x)
