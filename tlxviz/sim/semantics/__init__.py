@@ -25,7 +25,9 @@ from tlxviz.sim.semantics import (
     shapes,
     shared_memory,
     sync,
+    tcgen05,
     tensor_descriptors,
+    tensor_memory,
     tma,
     warp_specialize,
 )
@@ -53,7 +55,9 @@ __all__ = [
     "shared_memory",
     "supported_operations",
     "sync",
+    "tcgen05",
     "tensor_descriptors",
+    "tensor_memory",
     "tma",
     "warp_specialize",
 ]

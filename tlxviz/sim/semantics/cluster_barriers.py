@@ -6,6 +6,7 @@ import math
 
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import Program
+from tlxviz.sim.effects import pairs
 from tlxviz.sim.emitter import Emitter, emits
 
 _REMOTE = frozenset({"ttng.map_to_remote_buffer"})
@@ -14,12 +15,13 @@ _REMOTE = frozenset({"ttng.map_to_remote_buffer"})
 def initial_meeting(program: Program) -> Operation | None:
     """The operation after which all CTAs of a cluster meet, though the TTGIR does not say so; None if they do not.
 
-    Triton lets them meet once mbarriers are initialised that other CTAs arrive on or multicast to, in every warp, also
-    in those of tasks that have not begun. It does not for the barriers of distributed-shared-memory stores.
+    Triton lets them meet once mbarriers are initialised that other CTAs arrive on or multicast to, or that products of
+    pairs arrive on, in every warp, also in those of tasks that have not begun. It does not for the barriers of
+    distributed-shared-memory stores.
     """
     if math.prod(program.cluster) == 1:
         return None
-    if not any(op.name in _REMOTE or op.groups.get("multicast") for op in program.module.walk()):
+    if not pairs(program) and not any(op.name in _REMOTE or op.groups.get("multicast") for op in program.module.walk()):
         return None
     entry = program.kernel.regions[0].entry
     made = [op for op in entry.operations if op.name == "ttng.init_barrier"]
