@@ -229,11 +229,20 @@ def _issue(e: Emitter, op: Operation, core: Tcgen05, work: Work, told: str, sour
 
 @emits("ttng.tc_gen5_commit")
 def commit(e: Emitter, op: Operation) -> None:
-    """An mbarrier is told when all that the warp group has handed to the tensor cores until now is complete."""
+    """An mbarrier is told when all that the warp group has handed to the tensor cores until now is complete.
+
+    In a kernel of pairs the first CTA commits, and both are told.
+    """
     core = figures(e)
     e.settle_loads()
     guarded = open_guard(e, op)
     b = barrier(e, op.groups["barrier"][0])
+    with _leader(e, e.unit.pairs):
+        _commit(e, core, b)
+    close_guard(e, guarded)
+
+
+def _commit(e: Emitter, core: Tcgen05, b: str) -> None:
     e.flush()
     begin = e.mark()
     e.charge(latency=core.commit_cycles)
@@ -245,4 +254,3 @@ def commit(e: Emitter, op: Operation) -> None:
     e.line(f"if {done} <= t: {done}, {cause} = t, {row}")
     arrivals = f"arrivals_of_pair(cta, ({b},), {cause}, {e.foreign(cause)})" if e.unit.pairs else f"(({b}, {cause}),)"
     e.line(f"heappush(heap, ({done}, next(seq), arrive_complete, ({e.site()}, cta, {arrivals})))")
-    close_guard(e, guarded)
