@@ -20,6 +20,7 @@ from tlxviz.sim.reach import Reach
 
 if TYPE_CHECKING:
     from tlxviz.sim.clusters import Cluster
+    from tlxviz.sim.launch_control import Unstarted
     from tlxviz.sim.shared import SharedView
 
 Send = Callable[[Any], int | None]
@@ -282,6 +283,7 @@ class AgentRun:
         "number",
         "polled",
         "polls",
+        "refused",
         "remote",
         "seen",
         "send",
@@ -319,6 +321,8 @@ class AgentRun:
         """Phase of the cluster's barrier that it has arrived for; -1 if it need not wait for one."""
         self.remote = 0
         """Cycle at which its stores into other CTAs have got there."""
+        self.refused = False
+        """Whether it has seen an answer that there is no CTA left to take over."""
 
 
 class Sm:
@@ -352,11 +356,14 @@ class Sm:
         "tma_store_busy",
         "tma_store_bytes",
         "tma_store_free",
+        "unstarted",
     )
 
-    def __init__(self, index: int, loop: EventLoop, reach: Reach) -> None:
+    def __init__(self, index: int, loop: EventLoop, reach: Reach, unstarted: Unstarted) -> None:
         self.index = index
         self.loop = loop
+        self.unstarted = unstarted
+        """What its CTAs can take over."""
         self.tensor_free = self.tma_free = self.tma_store_free = 0
         self.load_free = 0
         self.compute_free = self.logic_free = self.mufu_free = self.shared_free = 0.0

@@ -18,10 +18,10 @@ from tlxviz.sim import (
     pointers,
 )
 from tlxviz.sim.engine import AgentRun
-from tlxviz.sim.runtime import reductions, remote, reports, scalars, tensors, transfers
+from tlxviz.sim.runtime import launch_control, reductions, remote, reports, scalars, tensors, transfers
 from tlxviz.sim.shared import allocate
 
-_WHOLE = (scalars, tensors, reductions, transfers, remote, reports)
+_WHOLE = (scalars, tensors, reductions, transfers, remote, launch_control, reports)
 _SOME: tuple[tuple[Any, str], ...] = (
     (
         torch,
