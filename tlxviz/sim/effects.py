@@ -128,6 +128,12 @@ def waiting_loops(program: Program) -> list[Operation]:
 
 
 @lru_cache(maxsize=64)
+def takes_over(program: Program) -> bool:
+    """Whether CTAs ask for others that have not started, so that the order of time says who does which work."""
+    return any(op.name == "ttng.async_clc_try_cancel" for op in program.module.walk())
+
+
+@lru_cache(maxsize=64)
 def talks(program: Program) -> bool:
     """Whether CTAs can wait for each other, or agree on their work, through global memory."""
     polled: list[Value] = []

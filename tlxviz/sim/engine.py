@@ -20,6 +20,7 @@ from tlxviz.sim.reach import Reach
 
 if TYPE_CHECKING:
     from tlxviz.sim.clusters import Cluster
+    from tlxviz.sim.launch_control import Unstarted
     from tlxviz.sim.shared import SharedView
     from tlxviz.sim.tensor_memory import TensorMemoryView
 
@@ -285,6 +286,7 @@ class AgentRun:
         "polled",
         "polls",
         "products",
+        "refused",
         "remote",
         "seen",
         "send",
@@ -326,6 +328,8 @@ class AgentRun:
         """Phase of the cluster's barrier that it has arrived for; -1 if it need not wait for one."""
         self.remote = 0
         """Cycle at which its stores into other CTAs have got there."""
+        self.refused = False
+        """Whether it has seen an answer that there is no CTA left to take over."""
 
 
 class Sm:
@@ -363,11 +367,14 @@ class Sm:
         "tma_store_busy",
         "tma_store_bytes",
         "tma_store_free",
+        "unstarted",
     )
 
-    def __init__(self, index: int, loop: EventLoop, reach: Reach) -> None:
+    def __init__(self, index: int, loop: EventLoop, reach: Reach, unstarted: Unstarted) -> None:
         self.index = index
         self.loop = loop
+        self.unstarted = unstarted
+        """What its CTAs can take over."""
         self.tensor_free = self.tma_free = self.tma_store_free = 0
         self.load_free = 0
         self.tensor_load_free = self.tensor_store_free = self.tensor_copy_free = 0

@@ -18,11 +18,11 @@ from tlxviz.sim import (
     pointers,
 )
 from tlxviz.sim.engine import AgentRun
-from tlxviz.sim.runtime import products, reductions, remote, reports, scalars, tensors, transfers
+from tlxviz.sim.runtime import launch_control, products, reductions, remote, reports, scalars, tensors, transfers
 from tlxviz.sim.shared import allocate
 from tlxviz.sim.tensor_memory import allocate_tensor
 
-_WHOLE = (scalars, tensors, reductions, transfers, remote, products, reports)
+_WHOLE = (scalars, tensors, reductions, transfers, remote, products, launch_control, reports)
 _SOME: tuple[tuple[Any, str], ...] = (
     (
         torch,

@@ -9,6 +9,7 @@ from tlxviz.sim import costs
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.representation import Absent
+from tlxviz.sim.runtime.launch_control import NUMBERS
 from tlxviz.sim.semantics.operands import scalar_type, skip
 from tlxviz.sim.semantics.sync import is_remote
 from tlxviz.sim.tensor_layout import layout_of
@@ -49,6 +50,10 @@ def local_alloc(e: Emitter, op: Operation) -> None:
     index = root.index if isinstance(root, Buffer) else -1
     init = op.operand("init") or (op.operands[0] if op.operands else None)
     make = "shared_memory(cta, " if e.unit.clustered else "allocate("
+    if scalar_type(result.type).name == "ui128":  # answers of cluster launch control, which are no data
+        dtype = e.dtype(ScalarType("i32"))
+        e.result_scalar(op, f"{make}{index}, {(*e.shape(result), NUMBERS)}, {dtype}, True)")
+        return
     e.result_scalar(op, f"{make}{index}, {e.shape(result)}, {held_dtype(e, result)}, {contents(e, result)})")
     if init is not None:
         costs.shared_traffic(e, init.type)
