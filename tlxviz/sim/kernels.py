@@ -98,7 +98,7 @@ class Kernels:
                 continue
             kept = tiles if written is not None and tensor.untyped_storage().data_ptr() not in written else None
             padding = float("nan") if value.padding == "nan" else 0.0
-            # Triton's launcher makes the descriptor for the block that the compiler chose: half of the script's in pairs
+            # Triton's launcher makes it for the block that the compiler chose: half of the script's in pairs of CTAs
             block = parameter.type.block.shape if isinstance(parameter.type, TensorDescType) else value.block
             values.append(TileDescriptor(base, offset, value.shape, value.strides, block, padding, kept))
         self.bind(tensors)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from tlxviz.sim.dtypes import cast
+from tlxviz.sim.errors import MemoryAccessError
 from tlxviz.sim.tensor_layout import LANES, Axes, Piece, TensorLayout, part
 
 
@@ -146,7 +147,7 @@ class TensorMemoryView:
             start = lane * width + element
             last = start + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
             if last >= typed.numel():
-                raise IndexError("a view of tensor memory that ends behind its allocation")
+                raise MemoryAccessError("a view of tensor memory that ends behind its allocation")
             found = self._window = typed.as_strided(sizes, strides, start)
         return found
 
