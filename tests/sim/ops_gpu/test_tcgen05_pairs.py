@@ -33,7 +33,7 @@ def product(
     COMMIT: tl.constexpr,
 ):
     """A row of clusters along M; the CTAs of a pair have rows below one another."""
-    pair, half = tl.program_id(0) // 2, tlx.cluster_cta_rank() % 2
+    half = tlx.cluster_cta_rank() % 2
     m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     row = tl.program_id(0) * M + m
     if IN_TENSOR_MEMORY:
