@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from kernel_runner import b200, fbtriton_only
 
+from tlxviz.analysis.account import Account
+from tlxviz.analysis.causes import Cause
 from tlxviz.launch.script import run_script
 from tlxviz.sim.recorder import SimulatedRecorder
 
@@ -173,3 +175,14 @@ def test_times_are_the_same_without_values(name: str, case: str, options: dict[s
     assert with_values.cycles == without.cycles
     for column in ("begin", "end", "slot", "phase", "released_by"):
         assert (with_values.events[column] == without.events[column]).all()
+
+
+def test_waits_for_products_are_put_down_to_the_tensor_core():
+    """The epilogue waits for a warp group that waits for its products, the producer for slots that they read."""
+    recorder = run("blackwell_gemm_ws", "gemm", {"sizes": [256, 256, 2048], **GEMM})
+    groups = {each.name: each for each in Account(recorder.trace.launches[0]).attribution}
+    for name, variable, share in (("epilogue", "tmem_full_bars", 0.6), ("load", "A_smem_empty_bars", 0.4)):
+        shares = groups[name].shares
+        assert shares[Cause.TENSOR_CORE_OTHER] == max(shares.values()) > share
+        items = [each for each in groups[name].items if each.cause is Cause.TENSOR_CORE_OTHER]
+        assert {(each.variable, each.culprit) for each in items} == {(variable, "mma")}
