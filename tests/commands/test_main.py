@@ -68,7 +68,7 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "--launch", "-1", "x.py"], "'-1' names no launches"),
         (
             ["run", "--device", "sim:b900", "x.py"],
-            "there is no device 'sim:b900'. Devices: auto, cuda, sim:h100, sim:h200.",
+            "there is no device 'sim:b900'. Devices: auto, cuda, sim:b200, sim:gb200, sim:h100, sim:h200.",
         ),
         (["report"], "the following arguments are required: TRACE"),
     ],

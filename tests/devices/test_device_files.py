@@ -12,13 +12,13 @@ import pytest
 
 from tlxviz._errors import ExitCode, UsageError
 from tlxviz.devices import Device, DeviceFileError, device_from_manifest, known_devices, load_device, read_device
-from tlxviz.devices.file import FOLDER, SECTIONS, UNITS
+from tlxviz.devices.file import BLACKWELL_SECTIONS, FOLDER, SECTIONS, UNITS
 
 GOOD = (FOLDER / "h200.toml").read_text(encoding="utf-8")
 
 
 def test_known_devices() -> None:
-    assert {"h100", "h200"} <= set(known_devices())
+    assert {"h100", "h200", "b200", "gb200"} <= set(known_devices())
 
 
 def test_a_device_is_read_once() -> None:
@@ -44,18 +44,20 @@ def test_a_data_file_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_units_are_of_figures_that_exist() -> None:
-    assert set(UNITS) <= {f"{section}.{field.name}" for section, cls in SECTIONS.items() for field in fields(cls)}
+    sections = SECTIONS | BLACKWELL_SECTIONS
+    assert set(UNITS) <= {f"{section}.{field.name}" for section, cls in sections.items() for field in fields(cls)}
 
 
 @pytest.mark.parametrize("name", known_devices())
 def test_every_figure_has_a_source(name: str) -> None:
     device = load_device(name)
     assert device.name == name
-    for section, cls in SECTIONS.items():
+    sections = SECTIONS | (BLACKWELL_SECTIONS if device.capability >= (10, 0) else {})
+    for section, cls in sections.items():
         for field in fields(cls):
             assert len(device.sources[f"{section}.{field.name}"]) > 10
             assert type(getattr(getattr(device, section), field.name)).__name__ == str(field.type).partition("[")[0]
-    assert len(device.sources) == sum(len(fields(cls)) for cls in SECTIONS.values())
+    assert len(device.sources) == sum(len(fields(cls)) for cls in sections.values())
 
 
 @pytest.mark.parametrize("name", known_devices())
@@ -72,11 +74,13 @@ def test_figures_agree_with_each_other(name: str) -> None:
     assert device.memory.shared_latency_cycles < device.cluster.remote_latency_cycles < device.memory.l2_latency_cycles
 
 
-@pytest.mark.parametrize(("name", "tflops", "terabytes"), [("h100", 989, 3.35), ("h200", 989, 4.8)])
+@pytest.mark.parametrize(
+    ("name", "tflops", "terabytes"), [("h100", 989, 3.35), ("h200", 989, 4.8), ("b200", 2250, 8), ("gb200", 2500, 8)]
+)
 def test_peaks_are_those_of_the_data_sheet(name: str, tflops: float, terabytes: float) -> None:
     device = load_device(name)
-    # NVIDIA states tensor core peaks at 1830 MHz.
-    assert device.tensor_core.fp16 * device.limits.sms * 1830e6 == pytest.approx(tflops * 1e12, rel=0.01)
+    hertz = device.clock.published_mhz * 1e6
+    assert device.tensor_core.fp16 * device.limits.sms * hertz == pytest.approx(tflops * 1e12, rel=0.01)
     assert 0.8 * terabytes * 1e12 < device.memory.hbm_bytes_per_second < terabytes * 1e12
 
 
@@ -85,6 +89,39 @@ def test_peaks_are_those_of_the_data_sheet(name: str, tflops: float, terabytes: 
 )
 def test_groups_hold_as_many_clusters_as_the_driver_says(size: int, clusters: int) -> None:
     assert sum(sms // size for sms in load_device("h200").cluster.groups) == clusters
+
+
+@pytest.mark.parametrize("name", known_devices())
+def test_tensor_memory_comes_with_its_products_and_not_before_blackwell(name: str) -> None:
+    device, sections = load_device(name), ("tensor_memory", "tcgen05", "launch_control")
+    blackwell = device.capability >= (10, 0)
+    assert [getattr(device, section) is not None for section in sections] == [blackwell] * 3
+    assert [section in device.to_manifest() for section in sections] == [blackwell] * 3
+
+
+INTERVALS = {
+    ("ss", 64, False): (32, 64, 128),
+    ("ss", 128, False): (48, 64, 128),
+    ("ts", 64, False): (32, 64, 128),
+    ("ts", 128, False): (32, 64, 128),
+    ("ss", 64, True): (25, 32, 64),
+    ("ss", 128, True): (43, 64, 128),
+    ("ts", 64, True): (18, 32, 64),
+    ("ts", 128, True): (32, 64, 128),
+}
+"""Cycles between instructions of N = 64, 128, 256 that SemiAnalysis measured, by mode, rows per CTA, and pair."""
+
+
+@pytest.mark.parametrize(("mode", "rows", "pair"), INTERVALS)
+def test_the_law_of_tcgen05_gives_what_was_measured(mode: str, rows: int, pair: bool) -> None:
+    device = load_device("b200")
+    law = device.tcgen05
+    assert law is not None
+    for columns, measured in zip((64, 128, 256), INTERVALS[mode, rows, pair], strict=True):
+        work = 2 * (rows if pair else 128) * columns * 16 / device.tensor_core.fp16
+        rows_read = (rows if mode == "ss" else 0) + (columns // 2 if pair else columns)
+        floor = law.ts_floor_cycles if mode == "ts" else getattr(law, f"ss_{rows}_floor_cycles")
+        assert max(work, 32 * rows_read / law.shared_bytes_per_cycle, floor) == measured
 
 
 @pytest.mark.parametrize("name", known_devices())
@@ -150,6 +187,15 @@ def test_wrong_files(tmp_path: Path, pattern: str, replacement: str, message: st
     with pytest.raises(DeviceFileError) as caught:
         read()
     assert str(caught.value) == f"{tmp_path / 'h200.toml'}{message}"
+
+
+def test_a_section_of_blackwell_needs_the_others(tmp_path: Path) -> None:
+    text = (FOLDER / "b200.toml").read_text(encoding="utf-8")
+    path = tmp_path / "b200.toml"
+    path.write_text(text[: text.index("[launch_control]")], encoding="utf-8")
+    with pytest.raises(DeviceFileError) as caught:
+        read_device(path)
+    assert str(caught.value) == f"{path} lacks launch_control."
 
 
 def test_files_that_are_not_toml_or_not_there(tmp_path: Path) -> None:

@@ -55,9 +55,21 @@ def h200() -> Device:
     return load_device("h200")
 
 
-def execute(launch: Launch, *, values: bool = True, ctas: Sequence[int] | None = None, cycle_limit: int = 10**8) -> Run:
-    """Executes a launch; raises what the simulator raises."""
-    recorder = SimulatedRecorder(h200(), Recording(ctas=ctas or (0,)), values=values, cycle_limit=cycle_limit)
+@cache
+def b200() -> Device:
+    return load_device("b200")
+
+
+def execute(
+    launch: Launch,
+    *,
+    values: bool = True,
+    ctas: Sequence[int] | None = None,
+    cycle_limit: int = 10**8,
+    device: Device | None = None,
+) -> Run:
+    """Executes a launch, on the H200 by default; raises what the simulator raises."""
+    recorder = SimulatedRecorder(device or h200(), Recording(ctas=ctas or (0,)), values=values, cycle_limit=cycle_limit)
     with _watching() as lines:
         try:
             recorder.execute(launch)
@@ -101,10 +113,12 @@ def _operations(kernel: CompiledKernel, lines: set[tuple[str, int]]) -> Iterator
                 yield from (inner.name for inner in op.walk())
 
 
-def compile_kernel(function: Any, grid: tuple[int, ...], *args: Any, **options: Any) -> Launch:
+def compile_kernel(
+    function: Any, grid: tuple[int, ...], *args: Any, device: Device | None = None, **options: Any
+) -> Launch:
     """The launch that `function[grid](*args, **options)` makes on a GPU, or would make on one that is large enough."""
     found: list[Launch] = []
-    catcher = Catcher(Gpu(h200()), found.append)
+    catcher = Catcher(Gpu(device or h200()), found.append)
     with Scope() as scope:
         catcher.install(scope)
         try:
@@ -122,6 +136,7 @@ def run_kernel(
     *args: Any,
     values: bool = True,
     ctas: Sequence[int] | None = None,
+    device: Device | None = None,
     **options: Any,
 ) -> Run:
     """Compiles a `@triton.jit` function without a GPU and executes it.
@@ -132,9 +147,11 @@ def run_kernel(
         args: CPU tensors and numbers.
         values: Whether tensors are computed.
         ctas: The CTAs to trace; None means CTA 0.
+        device: The GPU; the H200 by default.
         options: Constexprs, and options of the launch such as `num_warps`.
     """
-    return execute(compile_kernel(function, grid, *args, **options), values=values, ctas=ctas)
+    launch = compile_kernel(function, grid, *args, device=device, **options)
+    return execute(launch, values=values, ctas=ctas, device=device)
 
 
 def ttgir_launch(text: str, *args: Any, grid: tuple[int, int, int] = (1, 1, 1), warps: int = 4) -> Launch:

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 import torch
-from kernel_runner import Run, compile_kernel, execute, h200, ttgir_launch
+from kernel_runner import Run, b200, compile_kernel, execute, fbtriton_only, h200, ttgir_launch
 
 from tlxviz._errors import ExitCode
 from tlxviz.commands import main
+from tlxviz.devices.model import Device
 from tlxviz.launch.model import Launch
 from tlxviz.sim.errors import InvalidGridError, LaunchLimitError, UnsupportedOperation
 from tlxviz.sim.recorder import SimulatedRecorder
@@ -35,16 +36,16 @@ def nothing(grid: tuple[int, int, int] = (1, 1, 1), warps: int = 4, **metadata: 
     return launch
 
 
-def refused(launch: Launch, error: type[Exception] = LaunchLimitError) -> str:
+def refused(launch: Launch, error: type[Exception] = LaunchLimitError, device: Device | None = None) -> str:
     with pytest.raises(error) as caught:
-        execute(launch)
+        execute(launch, device=device)
     wrong_grid = isinstance(caught.value, InvalidGridError)
     assert caught.value.exit_code == (ExitCode.SCRIPT_FAILED if wrong_grid else ExitCode.CANNOT_RUN)  # type: ignore
     return str(caught.value)
 
 
-def per_sm(launch: Launch) -> int:
-    run: Run = execute(launch)
+def per_sm(launch: Launch, device: Device | None = None) -> int:
+    run: Run = execute(launch, device=device)
     return run.trace.statistics["ctas_per_sm"]
 
 
@@ -103,6 +104,44 @@ def test_the_largest_buffers_are_named():
         r"kernel staged needs 26\d,\d{3} bytes of shared memory and NVIDIA H200 SXM gives a CTA 232,448: "
         r"use fewer stages or smaller tiles \(largest buffers: tiles 262,144 bytes, more 4,096 bytes\)",
         refused(launch),
+    )
+
+
+def test_too_much_tensor_memory():
+    assert refused(nothing(tmem_size=768), device=b200()) == (
+        "kernel nothing needs 768 columns of tensor memory and an SM of NVIDIA B200 has 512: "
+        "use fewer or narrower buffers"
+    )
+    assert refused(nothing(tmem_size=32)) == (
+        "kernel nothing needs 32 columns of tensor memory and an SM of NVIDIA H200 SXM has none: "
+        "simulate a B200 (--device sim:b200)"
+    )
+
+
+@pytest.mark.parametrize(("columns", "ctas"), [(512, 1), (257, 1), (256, 2), (129, 2), (128, 4), (33, 8), (8, 16)])
+def test_ctas_share_tensor_memory(columns: int, ctas: int):
+    """It is given out by powers of two, and not less than 32 columns; sixteen CTAs of four warps fill an SM."""
+    assert per_sm(nothing(tmem_size=columns), b200()) == ctas
+
+
+@triton.jit
+def of_tensor_memory(x_ptr):
+    tiles = tlx.local_alloc((128, 256), tl.float32, 3, tlx.storage_kind.tmem)
+    small = tlx.local_alloc((64, 64), tl.float32, 1)
+    at = tl.arange(0, 128)[:, None] * 256 + tl.arange(0, 256)[None, :]
+    tlx.local_store(tiles[2], tl.load(x_ptr + at))
+    tl.store(x_ptr + at, tlx.local_load(tiles[2]))
+    at = tl.arange(0, 64)[:, None] * 256 + tl.arange(0, 64)[None, :]
+    tlx.local_store(small[0], tl.load(x_ptr + at))
+    tl.store(x_ptr + at, tlx.local_load(small[0]))
+
+
+@fbtriton_only("no tensor memory in the tests' kernels")
+def test_the_largest_buffers_of_tensor_memory_are_named():
+    launch = compile_kernel(of_tensor_memory, (1,), torch.zeros(128, 256), device=b200())
+    assert refused(launch, device=b200()) == (
+        "kernel of_tensor_memory needs 768 columns of tensor memory and an SM of NVIDIA B200 has 512: use fewer or "
+        "narrower buffers (largest buffers: tiles 393,216 bytes)"
     )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from tlxviz.analysis.assembler import Report, Spills, read_report
 from tlxviz.analysis.barriers import AddedBarrier, RemovedBarrier, added_barriers, removed_barriers
 from tlxviz.analysis.compiler_notes import CompilerNote, Spilling, compiler_notes
 from tlxviz.analysis.spilled import GroupSpills, spilled
-from tlxviz.devices.model import Limits
-from tlxviz.devices.occupancy import Bound, bounds, most_registers, most_shared
+from tlxviz.devices.model import Limits, TensorMemory
+from tlxviz.devices.occupancy import Bound, bounds, most_columns, most_registers, most_shared
 from tlxviz.ir import load_program
 from tlxviz.ir.program import Program
 from tlxviz.trace.model import AgentRow, LaunchTrace
@@ -69,7 +69,7 @@ class Next:
     resource: str
     """As in `Bound`."""
     now: int
-    """Registers a thread, bytes of shared memory, warps of a CTA; CTAs of the SM."""
+    """Registers a thread, bytes of shared memory, columns of tensor memory, warps of a CTA; CTAs of the SM."""
     at_most: int
     """The same, with which one more would fit; 0 where no number would do."""
 
@@ -110,7 +110,7 @@ def compiled(launch: LaunchTrace, program: Program | None = None) -> Compiled | 
     Raises:
         TtgirError: the TTGIR in the trace is damaged.
     """
-    limits = _limits(launch.device)
+    limits = _figures(launch.device, "limits", Limits)
     if limits is None or not launch.agents:
         return None
     metadata = launch.metadata
@@ -123,7 +123,9 @@ def compiled(launch: LaunchTrace, program: Program | None = None) -> Compiled | 
     warps = program.total_warps if program is not None else sum(agent.warps for agent in launch.agents)
     at_launch = int(metadata.get("registers") or 0) or report.registers
     shared = int(metadata.get("shared") or 0)
-    occupancy = _occupancy(limits, warps=warps, registers=at_launch or 0, shared=shared)
+    columns = int(metadata.get("tmem_size") or 0)
+    given = _figures(launch.device, "tensor_memory", TensorMemory)
+    occupancy = _occupancy(limits, given, warps=warps, registers=at_launch or 0, shared=shared, columns=columns)
     switches = _switches(metadata, report)
     requested = sum(32 * agent.warps * (agent.registers or 0) for agent in launch.agents)
     who = spilled(launch, program) if program is not None and spills is not None else None
@@ -149,10 +151,14 @@ def compiled(launch: LaunchTrace, program: Program | None = None) -> Compiled | 
     )
 
 
-def _limits(device: Mapping[str, Any]) -> Limits | None:
-    given: Mapping[str, Any] = device.get("limits", {})
-    names = [field.name for field in fields(Limits)]
-    return Limits(**{name: int(given[name]) for name in names}) if all(name in given for name in names) else None
+_Section = TypeVar("_Section", Limits, TensorMemory)
+
+
+def _figures(device: Mapping[str, Any], section: str, kind: type[_Section]) -> _Section | None:
+    """A section of what the trace says of the device; None where it lacks some of it."""
+    given: Mapping[str, Any] = device.get(section, {})
+    names = [field.name for field in fields(kind)]
+    return kind(**{name: given[name] for name in names}) if all(name in given for name in names) else None
 
 
 def _switches(metadata: Mapping[str, Any], report: Report) -> list[int] | None:
@@ -194,13 +200,16 @@ def _left(agents: Sequence[AgentRow], have: list[int | None], budget: int, switc
     return left if left in switches else None
 
 
-def _occupancy(limits: Limits, *, warps: int, registers: int, shared: int) -> Occupancy:
-    found = bounds(limits, warps=warps, registers=registers, shared=shared)
+def _occupancy(
+    limits: Limits, memory: TensorMemory | None, *, warps: int, registers: int, shared: int, columns: int
+) -> Occupancy:
+    found = bounds(limits, memory, warps=warps, registers=registers, shared=shared, columns=columns)
     ctas = max(1, min(bound.ctas for bound in found))
     binding = [bound.resource for bound in found if bound.ctas <= ctas]
     needs = {
         "registers": Next("registers", registers, most_registers(limits, warps=warps, ctas=ctas + 1)),
         "shared memory": Next("shared memory", shared, most_shared(limits, ctas=ctas + 1)),
+        "tensor memory": Next("tensor memory", columns, most_columns(memory, ctas=ctas + 1)),
         "warps": Next("warps", warps, limits.warps_per_sm // (ctas + 1)),
         "CTAs": Next("CTAs", ctas, limits.blocks_per_sm if ctas < limits.blocks_per_sm else 0),
     }

@@ -76,10 +76,10 @@ def remarks(
         lines.append("values were off: outputs hold what was in memory before, so a script that checks them complains")
     seen: set[str] = set()
     for launch in launches:
-        line = missing_ctas(launch, ctas or ())
-        if line is not None and line not in seen:
-            seen.add(line)
-            lines.append(line)
+        for line in (missing_ctas(launch, ctas or ()), taken_over(launch)):
+            if line is not None and line not in seen:
+                seen.add(line)
+                lines.append(line)
     return lines
 
 
@@ -92,6 +92,16 @@ def missing_ctas(launch: LaunchTrace, ctas: Sequence[int]) -> str | None:
     has = "only CTA 0" if total == 1 else f"CTAs 0 to {total - 1}"
     are = "is" if len(missing) == 1 else "are"
     return f"kernel {launch.kernel} has {has}: --ctas {listed(missing)} {are} not among them"
+
+
+def taken_over(launch: LaunchTrace) -> str | None:
+    """Which CTAs did the work of those that were asked for and never started; None where all did."""
+    pairs: list[tuple[int, int]] = launch.statistics.get("taken_over", [])
+    if not pairs:
+        return None
+    said = ", ".join(f"CTA {by} that of CTA {number}" for number, by in pairs)
+    others = listed(sorted({by for _, by in pairs}))
+    return f"kernel {launch.kernel} takes over CTAs that have not started: {said}; to see that, --ctas {others}"
 
 
 def _tuned(name: str, tuning: Tuning) -> str:

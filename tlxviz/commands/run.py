@@ -50,7 +50,7 @@ class RunCommand:
         add(
             "--device",
             default="auto",
-            help="cuda (this machine's GPU), sim:h100, sim:h200, sim:FILE.toml (of calibrate); "
+            help="cuda (this machine's GPU), sim:h100, sim:h200, sim:b200, sim:gb200, sim:FILE.toml (of calibrate); "
             "auto (the default): cuda, or sim:h200 without a GPU",
         )
         add(

@@ -11,7 +11,21 @@ from pathlib import Path
 from typing import Any, cast
 
 from tlxviz._errors import TlxvizError, UsageError
-from tlxviz.devices.model import Alu, Clock, ClusterCosts, Device, LaunchCosts, Limits, Memory, Sync, TensorCore, Tma
+from tlxviz.devices.model import (
+    Alu,
+    Clock,
+    ClusterCosts,
+    Device,
+    LaunchControl,
+    LaunchCosts,
+    Limits,
+    Memory,
+    Sync,
+    Tcgen05,
+    TensorCore,
+    TensorMemory,
+    Tma,
+)
 
 FOLDER = Path(__file__).parent
 
@@ -26,6 +40,13 @@ SECTIONS: dict[str, type] = {
     "alu": Alu,
     "launch": LaunchCosts,
 }
+
+BLACKWELL_SECTIONS: dict[str, type] = {
+    "tensor_memory": TensorMemory,
+    "tcgen05": Tcgen05,
+    "launch_control": LaunchControl,
+}
+"""What a data file has all of, or nothing."""
 
 UNITS: dict[str, str] = {
     "limits.sms": "SMs",
@@ -71,6 +92,13 @@ UNITS: dict[str, str] = {
     **{f"alu.{name}_beside_products": "results/cycle/SM" for name in ("fp32", "compare", "mufu")},
     "alu.serial_fraction": "fraction",
     "launch.kernel_ns": "ns",
+    "tensor_memory.lanes": "lanes",
+    "tensor_memory.columns": "columns",
+    "tensor_memory.allocation_columns": "columns",
+    "tensor_memory.load_bytes_per_cycle": "bytes/cycle",
+    "tensor_memory.store_bytes_per_cycle": "bytes/cycle",
+    **{f"tcgen05.{name}": "FLOP/cycle/SM" for name in ("fp6", "fp4", "mxf4", "nvf4")},
+    "tcgen05.shared_bytes_per_cycle": "bytes/cycle",
 }
 """Unit of each figure; a figure that is not listed is in cycles."""
 
@@ -112,7 +140,10 @@ def read_device(path: Path) -> Device:
         raise DeviceFileError(f"cannot read {path}: {error.strerror}.") from error
     except ValueError as error:
         raise DeviceFileError(f"{path} is not a TOML file: {error}.") from error
-    _same_names(f"{path}", data, ["name", "title", "cuda_name", "capability", *SECTIONS])
+    described = dict(SECTIONS)
+    if any(section in data for section in BLACKWELL_SECTIONS):
+        described |= BLACKWELL_SECTIONS
+    _same_names(f"{path}", data, ["name", "title", "cuda_name", "capability", *described])
     if data["name"] != path.stem:
         raise DeviceFileError(f"{path}: name is {data['name']!r}, but the file is {path.name}.")
     for name in ("title", "cuda_name"):
@@ -123,7 +154,7 @@ def read_device(path: Path) -> Device:
         raise DeviceFileError(f"{path}: capability must be two integers, such as [9, 0].")
     sources: dict[str, str] = {}
     sections: dict[str, Any] = {}
-    for section, cls in SECTIONS.items():
+    for section, cls in described.items():
         table: object = data[section]
         if not isinstance(table, dict):
             raise DeviceFileError(f"{path}: {section} must be a table.")
@@ -159,7 +190,8 @@ def device_from_manifest(data: Mapping[str, Any]) -> Device:
                     if field.name in data[section] or field.default is MISSING
                 }
             )
-            for section, cls in SECTIONS.items()
+            for section, cls in (SECTIONS | BLACKWELL_SECTIONS).items()
+            if section in SECTIONS or section in data
         }
         major, minor = data["capability"]
         return Device(

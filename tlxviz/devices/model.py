@@ -212,6 +212,87 @@ class LaunchCosts:
     """From `ttg.warp_specialize` to the first instruction of a partition."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TensorMemory:
+    """Tensor memory of one SM: lanes of 32-bit columns, given out by columns."""
+
+    lanes: int
+    columns: int
+    allocation_columns: int
+    """Fewest columns that are given out; more go by powers of two."""
+    alloc_cycles: float
+    """An allocation that finds its columns free."""
+    load_latency_cycles: float
+    """From issue to the last register, beyond the transfer."""
+    load_bytes_per_cycle: float
+    """What an SM's warps read together."""
+    store_latency_cycles: float
+    """From issue until a wait for stores goes on, beyond the transfer."""
+    store_bytes_per_cycle: float
+    copy_cycles: float
+    """First copy from shared memory (tcgen05.cp), from issue to arrival."""
+    copy_interval_cycles: float
+    """Each further copy that follows it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tcgen05:
+    """Products of the fifth-generation tensor cores, per instruction (32 bytes of K).
+
+    An instruction keeps the tensor cores busy for the longest of: its FLOP over the rate of its type, where one of a
+    single CTA with 64 rows counts as one of 128; the bytes that it reads from the CTA's shared memory over
+    `shared_bytes_per_cycle` (A and B, or B alone where A is in tensor memory; of a pair, each CTA's half of both); and
+    the floor of its mode. A wait sees it `*_latency_cycles` after the first of these, counted from issue, the commit
+    and the wait included; of more instructions, the last one `batch_cycles` later than its turn comes.
+    Names with 64 and 128 are of instructions with so many rows per CTA: M of one CTA, half of M of a pair.
+    """
+
+    fp6: float
+    """FLOP per cycle and SM, dense, of fp6 by kind::f8f6f4; likewise the following."""
+    fp4: float
+    mxf4: float
+    """fp4 by kind::mxf4."""
+    nvf4: float
+    """fp4 by kind::mxf4nvf4."""
+    issue_cycles: float
+    """An instruction, in the issuing warp."""
+    commit_cycles: float
+    """tcgen05.commit, in the issuing warp."""
+    fence_cycles: float
+    """tcgen05.fence, before or after a synchronization."""
+    shared_bytes_per_cycle: float
+    """What operands are read with from shared memory."""
+    ss_64_latency_cycles: float
+    """Both operands in shared memory."""
+    ss_128_latency_cycles: float
+    ts_latency_cycles: float
+    """A in tensor memory, however many rows."""
+    pair_ss_64_latency_cycles: float
+    """Of a pair of CTAs."""
+    pair_ss_128_latency_cycles: float
+    pair_ts_64_latency_cycles: float
+    pair_ts_128_latency_cycles: float
+    batch_cycles: float
+    ss_64_floor_cycles: float
+    """Least from one instruction to the next, however few its columns are."""
+    ss_128_floor_cycles: float
+    ts_floor_cycles: float
+    scaled_cycles: float
+    """What a block-scaled instruction takes longer until a wait sees it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchControl:
+    """Cluster launch control: running CTAs take over CTAs that have not started."""
+
+    issue_cycles: float
+    """A request, in the issuing warp."""
+    response_cycles: float
+    """From issue to the response's bytes at the barrier."""
+    query_cycles: float
+    """Reading and decoding a response."""
+
+
 @dataclass(frozen=True, slots=True)
 class Device:
     name: str
@@ -232,10 +313,14 @@ class Device:
     launch: LaunchCosts
     sources: dict[str, str]
     """`section.field` to where the figure comes from; "assumed: why" where nobody published it."""
+    tensor_memory: TensorMemory | None = None
+    """None before Blackwell; likewise the following."""
+    tcgen05: Tcgen05 | None = None
+    launch_control: LaunchControl | None = None
 
     def to_manifest(self) -> dict[str, Any]:
-        """Plain data for a trace's manifest: every figure without the sources."""
-        data = asdict(self)
+        """Plain data for a trace's manifest: every figure without the sources, and no section that the GPU lacks."""
+        data = {name: value for name, value in asdict(self).items() if value is not None}
         del data["sources"]
         # Lists, as JSON gives them back.
         data["capability"] = list(self.capability)

@@ -88,8 +88,8 @@ def record(
         launches: Which launches of each kernel, counted from 0 in the block; None for all.
         ctas: Linear numbers of the CTAs on the timeline; by default those that `tlxviz run` shows.
         values: Whether the simulated device computes outputs. Without, they hold what was in memory before.
-        device: The simulated device, "h100" or "h200", or a data file that `tlxviz calibrate` wrote; by default that of
-            the machine, or the H200.
+        device: The simulated device, such as "h200" or "b200", or a data file that `tlxviz calibrate` wrote; by default
+            that of the machine, or the H200.
         force: Overwrite a file that exists.
 
     Raises:

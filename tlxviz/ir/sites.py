@@ -58,7 +58,7 @@ SITES: dict[str, SiteForm] = {
     "ttng.cluster_arrive": SiteForm(SiteKind.CLUSTER_ARRIVE),
     "ttng.cluster_wait": SiteForm(SiteKind.CLUSTER_WAIT),
     "ttng.cluster_barrier": SiteForm(SiteKind.CLUSTER_WAIT),
-    "ttng.async_clc_try_cancel": SiteForm(SiteKind.CLC, "response"),
+    "ttng.async_clc_try_cancel": SiteForm(SiteKind.CLC, "response", "response"),
     "ttng.clc_query_cancel": SiteForm(SiteKind.CLC, "response"),
 }
 

@@ -2,12 +2,12 @@
 
 An SM runs on an event loop of its own and stops whenever one of its CTAs ends; the SM that stops earliest gets the next
 CTA, as the hardware does it. The SMs of a cluster share a loop, and get the next cluster when all CTAs of one have
-ended. CTAs that talk to each other through global memory share one loop.
+ended. CTAs that talk to each other through global memory, or take over others, share one loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
@@ -16,10 +16,11 @@ from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.clusters import Cluster, ClusterBarrier
 from tlxviz.sim.compiler import CompiledKernel, located
-from tlxviz.sim.effects import talks
+from tlxviz.sim.effects import takes_over, talks
 from tlxviz.sim.engine import AgentRun, Cta, EventLoop, Row, Sm, Spinning
 from tlxviz.sim.errors import HangError, RemoteFault
 from tlxviz.sim.hang import hang_report
+from tlxviz.sim.launch_control import Unstarted
 from tlxviz.sim.placement import Placement
 from tlxviz.sim.reach import Reach
 
@@ -38,7 +39,9 @@ class Outcome:
     steps: int = 0
     """Entries that the event loops have had."""
     done: int = 0
-    """CTAs that ended."""
+    """CTAs that ended, or were taken over and so need not start."""
+    taken: dict[int, int] = field(default_factory=dict[int, int])
+    """CTAs that were taken over, and those that did their work."""
     last_end: dict[int, int] = field(default_factory=dict[int, int])
     """Cycle at which each SM ended its last CTA."""
 
@@ -128,12 +131,11 @@ class Dispatcher:
         self._next = device.launch.next_cta_cycles
         self._kept: set[int] = set()
         """Numbers of the CTAs that are recorded."""
-        self._common: EventLoop | None = None
-        """The loop of all SMs, for CTAs that talk to each other."""
         self._tracing = Tracing()
         self._shown: Gang | None = None
-        self._queued = 0
-        """Of such CTAs, those that have not been started."""
+        self._one_loop = False
+        """Whether all SMs share a loop."""
+        self._unstarted = Unstarted((), placement, lambda ctas: None)
 
     def run(self, ctas: Sequence[int], tracing: Tracing, progress: Callable[[int], None], outcome: Outcome) -> None:
         """Runs the clusters of the CTAs with the numbers `ctas`, in their order; records what `tracing` picks.
@@ -144,30 +146,37 @@ class Dispatcher:
             HangError: a CTA can never end.
         """
         placement = self._placement
-        shared = talks(self._program)
+        shared = self._one_loop = talks(self._program) or takes_over(self._program)
         self._kept = set()
         loop = EventLoop()
         clusters = list(dict.fromkeys(map(placement.cluster_of, ctas)))
+
+        def taken(ctas: dict[int, int]) -> None:
+            outcome.taken |= ctas
+            outcome.done += len(ctas)
+            progress(outcome.done)
+
+        self._unstarted = Unstarted(clusters, placement, taken)
         gangs: list[Gang] = []
         for column in sorted({number % len(placement.columns) for number in clusters}):
             own = loop if shared else EventLoop()
-            gangs.append(Gang(own, [Sm(number, own, self._reach) for number in placement.columns[column]]))
+            sms = [Sm(number, own, self._reach, self._unstarted) for number in placement.columns[column]]
+            gangs.append(Gang(own, sms))
         outcome.sms = [sm for gang in gangs for sm in gang.sms]
         self._tracing = tracing
         self._shown = gangs[0] if tracing.first_sm else None  # where the first cluster goes
-        waiting = iter(clusters)
-        self._common = loop if shared else None
-        self._queued = len(clusters) * placement.size if shared else 0
         first = min(len(clusters), len(gangs) * self._per_sm)
         alive: dict[int, Cta] = {}
-        started = [(gangs[position % len(gangs)], next(waiting)) for position in range(first)]
+        started = [(gangs[position % len(gangs)], clusters[position]) for position in range(first)]
+        for _ in started:
+            self._unstarted.start()
         try:
             if shared:
                 for gang, number in started:
                     self._start(gang, number, self._first(number), outcome, alive)
-                self._together(loop, gangs, outcome, alive, progress, waiting)
+                self._together(loop, gangs, outcome, alive, progress)
             else:
-                self._separately(gangs, started, waiting, outcome, alive, progress)
+                self._separately(gangs, started, outcome, alive, progress)
         except Spinning as error:
             raise hang_report(self._program, list(alive.values()), error.args[0], self._queued) from None
         except Exception as error:
@@ -182,7 +191,6 @@ class Dispatcher:
         self,
         gangs: Sequence[Gang],
         started: Sequence[tuple[Gang, int]],
-        waiting: Iterator[int],
         outcome: Outcome,
         alive: dict[int, Cta],
         progress: Callable[[int], None],
@@ -195,7 +203,7 @@ class Dispatcher:
             self._advance(gang, position, ends, outcome, alive, progress)
         while ends:
             cycle, position = heappop(ends)
-            number = next(waiting, None)
+            number = self._unstarted.start()
             if number is not None:
                 self._start(gangs[position], number, cycle + self._delay, outcome, alive)
             self._advance(gangs[position], position, ends, outcome, alive, progress)
@@ -227,13 +235,12 @@ class Dispatcher:
         outcome: Outcome,
         alive: dict[int, Cta],
         progress: Callable[[int], None],
-        waiting: Iterator[int],
     ) -> None:
         """All gangs on one loop."""
         gang_of = {sm.index: gang for gang in gangs for sm in gang.sms}
         while loop.run():
             for cta in self._take_ended(loop, outcome, alive, progress):
-                number = next(waiting, None)
+                number = self._unstarted.start()
                 if number is not None:
                     self._start(gang_of[cta.sm.index], number, cta.end + self._delay, outcome, alive)
         if alive:
@@ -246,8 +253,6 @@ class Dispatcher:
     def _start(self, gang: Gang, number: int, cycle: int, outcome: Outcome, alive: dict[int, Cta]) -> None:
         """Starts all CTAs of a cluster."""
         members = self._placement.members(number)
-        if gang.loop is self._common:
-            self._queued -= len(members)
         cluster = None
         if len(members) > 1:
             cluster = Cluster(ClusterBarrier(gang.loop, len(members), self._program.total_warps))
@@ -286,6 +291,11 @@ class Dispatcher:
             progress(outcome.done)
         loop.ended.clear()
         return free
+
+    @property
+    def _queued(self) -> int:
+        """CTAs that no SM has had room for; where each SM has a loop of its own, others may have."""
+        return self._unstarted.ctas if self._one_loop else 0
 
     def _hang(self, stuck: Sequence[Cta]) -> None:
         # an agent that need not wait for anybody is ahead of the loop

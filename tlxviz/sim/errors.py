@@ -33,6 +33,12 @@ class ClusterError(SimulationError):
     exit_code = ExitCode.FINDINGS
 
 
+class LaunchControlError(SimulationError):
+    """A request to take over a CTA that the hardware leaves undefined."""
+
+    exit_code = ExitCode.FINDINGS
+
+
 class RemoteFault(Exception):
     """What an operation does wrong when it takes effect in another CTA, which is after its warp group has gone on.
 

@@ -30,15 +30,33 @@ def check_launch(program: Program, metadata: Mapping[str, Any], grid: tuple[int,
     if shared > limits.shared_memory_per_block:
         raise LaunchLimitError(
             f"kernel {name} needs {shared:,} bytes of shared memory and {device.title} gives a CTA "
-            f"{limits.shared_memory_per_block:,}: use fewer stages or smaller tiles{_largest(program)}"
+            f"{limits.shared_memory_per_block:,}: use fewer stages or smaller tiles"
+            f"{_largest(program, tensor_memory=False)}"
         )
+    columns = _columns(program, metadata, device)
     for axis, size, most in zip("xyz", grid, (2**31 - 1, 65535, 65535), strict=True):
         if not 0 <= size <= most:
             raise InvalidGridError(f"kernel {name} has grid {grid}: {axis} must lie between 0 and {most:,}")
     _check_clusters(program, grid, device)
     registers = _registers(program, metadata, device)
     warps = max(1, program.total_warps)
-    return max(1, min(bound.ctas for bound in bounds(limits, warps=warps, registers=registers, shared=shared)))
+    found = bounds(limits, device.tensor_memory, warps=warps, registers=registers, shared=shared, columns=columns)
+    return max(1, min(bound.ctas for bound in found))
+
+
+def _columns(program: Program, metadata: Mapping[str, Any], device: Device) -> int:
+    """Columns of tensor memory that a CTA takes; raises where an SM has fewer."""
+    columns = int(metadata.get("tmem_size") or 0)
+    there = device.tensor_memory.columns if device.tensor_memory is not None else 0
+    if columns > there:
+        has = f"has {there}: use fewer or narrower buffers"
+        if not there:
+            has = "has none: simulate a B200 (--device sim:b200)"
+        raise LaunchLimitError(
+            f"kernel {program.name} needs {columns} columns of tensor memory and an SM of {device.title} "
+            f"{has}{_largest(program, tensor_memory=True)}"
+        )
+    return columns
 
 
 def _check_clusters(program: Program, grid: tuple[int, int, int], device: Device) -> None:
@@ -65,8 +83,9 @@ def _check_clusters(program: Program, grid: tuple[int, int, int], device: Device
             )
 
 
-def _largest(program: Program) -> str:
-    buffers = sorted(program.buffers, key=lambda buffer: -buffer.bytes)[:3]
+def _largest(program: Program, *, tensor_memory: bool) -> str:
+    there = [each for each in program.buffers if (each.operation.name == "ttng.tmem_alloc") is tensor_memory]
+    buffers = sorted(there, key=lambda buffer: -buffer.bytes)[:3]
     if not buffers:
         return ""
     return " (largest buffers: " + ", ".join(f"{buffer.name} {buffer.bytes:,} bytes" for buffer in buffers) + ")"

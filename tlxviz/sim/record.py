@@ -64,7 +64,9 @@ def launch_trace(
             "versions": {"tlxviz": version, **launch.versions},
             "options": dict(options),
         },
-        statistics=statistics(launch, program, device, outcome, per_sm) | amiss.statistics(),
+        statistics=statistics(launch, program, device, outcome, per_sm)
+        | amiss.statistics()
+        | _taken_over(outcome, options["ctas"]),
         hang=hang,
         complete=complete,
     )
@@ -348,6 +350,14 @@ def statistics(launch: CaughtLaunch, program: Program, device: Device, outcome: 
         "ctas_per_wave": at_a_time,
         "waves": -(-total // at_a_time),
     }
+
+
+def _taken_over(outcome: Outcome, asked: Sequence[int]) -> dict[str, Any]:
+    """How many CTAs others took over; of those that were to be recorded, which did their work."""
+    if not outcome.taken:
+        return {}
+    pairs = [[number, outcome.taken[number]] for number in asked if number in outcome.taken]
+    return {"ctas_taken_over": len(outcome.taken)} | ({"taken_over": pairs} if pairs else {})
 
 
 def totals_of_sms(sms: Sequence[Sm]) -> dict[str, int]:

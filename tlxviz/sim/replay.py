@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.dispatch import Dispatcher, Outcome, Tracing
-from tlxviz.sim.effects import multiplies, shares, talks
+from tlxviz.sim.effects import multiplies, shares, takes_over, talks
 from tlxviz.sim.engine import AgentRun, Barrier, Cta
-from tlxviz.sim.errors import HangError
+from tlxviz.sim.errors import HangError, UnsupportedOperation
 from tlxviz.sim.kernels import CYCLE_LIMIT, Kernels, quiet_process
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
@@ -137,6 +137,11 @@ def replay(launch: CaughtLaunch, device: Device, ctas: Sequence[int], *, cycle_l
     """
     kernels = Kernels(device)
     program = kernels.program(launch)
+    if takes_over(program):
+        raise UnsupportedOperation(
+            f"kernel {launch.kernel} cannot be replayed: its CTAs take over others (cluster launch control), and which "
+            "takes which is another matter each time; simulate it instead (--device sim:b200)"
+        )
     total = math.prod(launch.grid)
     per_sm = check_launch(program, launch.metadata, launch.grid, device)
     placement = place(program.cluster, launch.grid, device)
