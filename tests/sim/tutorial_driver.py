@@ -100,6 +100,17 @@ def layernorm(module: Any, options: dict[str, Any]) -> None:
     compare(rstd, (x.float().var(1, correction=0) + 1e-5).rsqrt())
 
 
+def layernorm_call(module: Any, options: dict[str, Any]) -> None:
+    """A tutorial's own call."""
+    m, n = options.pop("sizes")
+    call = getattr(module, options.pop("call"))
+    x, w, b = (torch.randn(*size, device="cuda", dtype=torch.float16) for size in ((m, n), (n,), (n,)))
+    y, mean, rstd = call(x, w, b, 1e-5, **options)
+    compare(y, torch.nn.functional.layer_norm(x.float(), (n,), w.float(), b.float(), 1e-5))
+    compare(mean + 1, x.float().mean(1) + 1)
+    compare(rstd, (x.float().var(1, correction=0) + 1e-5).rsqrt())
+
+
 def broadcast_attention(module: Any, options: dict[str, Any]) -> None:
     """Attention of candidates over the keys of their users; a candidate's rows have to fill blocks of 32."""
     candidates, seeds, heads, dim, length = options["sizes"]
@@ -122,6 +133,7 @@ CASES = {
     "broadcast_attention": broadcast_attention,
     "broadcast_embedding": broadcast_embedding,
     "layernorm": layernorm,
+    "layernorm_call": layernorm_call,
 }
 
 
