@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tlxviz.ir.encodings import Layout
 from tlxviz.ir.linear import combination
@@ -34,16 +35,26 @@ class Atom:
 
     @property
     def swizzled(self) -> bool:
-        """Whether some chunk is not where it would be without a swizzle."""
+        """Whether chunks of a row are out of order."""
         return any(
-            chunk is not None and chunk.number % CHUNKS != place % CHUNKS
+            one is not None and other is not None and one.row == other.row and one.number > other.number
+            for line in self.lines
+            for one, other in pairwise(line)
+        )
+
+    def banks_of(self, number: int) -> tuple[int, ...]:
+        """For rows 0 to 7, which four banks, counted from 0, a chunk of them is in; less where rows are missing."""
+        found = {
+            chunk.row: place
             for line in self.lines
             for place, chunk in enumerate(line)
-        ) and any(None not in line for line in self.lines)
+            if chunk is not None and chunk.number == number
+        }
+        return tuple(found[row] for row in range(LINES) if row in found)
 
 
 def atom(layout: Layout | None, shape: Sequence[int], bits: int) -> Atom | None:
-    """What lies in the first 8 lines of a tile; None for layouts that have no chunks of 16 bytes, and for small tiles."""
+    """What lies in the first 8 lines of a tile; None for layouts that have no chunks of 16 bytes."""
     if bits % 8 or not bits or len(shape) < 2:
         return None
     places = offsets(layout, shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 
 from tlxviz.analysis.layouts.banks import TRANSACTION
 from tlxviz.analysis.layouts.pins import Pins
@@ -14,8 +14,6 @@ from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import Program
 from tlxviz.ir.sites import kernel_line
 
-Scratch = Callable[[Operation], int | None]
-"""Bytes that the compiler sets aside for a conversion; None where it was not asked."""
 _OLDEST = 90
 
 
@@ -25,15 +23,15 @@ class Context:
     Args:
         device: By whose figures transactions become cycles.
         noted: `layouts` of the launch's metadata; None where there is none.
-        scratch: Asks the compiler about a conversion.
+        scratch: What the compiler sets aside for conversions: lines of the TTGIR to bytes.
     """
 
     def __init__(
-        self, program: Program, device: Device, noted: object = None, scratch: Scratch = lambda operation: None
+        self, program: Program, device: Device, noted: object = None, scratch: Mapping[int, int] | None = None
     ) -> None:
         self.program = program
         self.device = device
-        self.scratch = scratch
+        self.scratch = scratch or {}
         self.pins = Pins(noted)
         self.operations = list(program.module.walk())
         self.uses = Uses(program.module)

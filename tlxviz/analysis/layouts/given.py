@@ -65,5 +65,4 @@ def _swizzled(vec: int, per_phase: int, max_phase: int, rank: int, *, columns: b
 
 
 def _order(rank: int, columns: bool) -> tuple[int, ...]:
-    order = tuple(range(rank)) if columns else tuple(reversed(range(rank)))
-    return order
+    return tuple(range(rank)) if columns else tuple(reversed(range(rank)))

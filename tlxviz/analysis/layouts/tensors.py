@@ -11,10 +11,12 @@ from tlxviz.analysis.layouts.conversions import Exchange, Way, exchange
 from tlxviz.analysis.layouts.model import Conversion, TensorLayout
 from tlxviz.analysis.layouts.reasons import reason
 from tlxviz.analysis.layouts.words import element_bits, element_name
+from tlxviz.ir.accesses import agent_of
 from tlxviz.ir.encodings import layout_of
 from tlxviz.ir.linear import LinearLayout
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.places import distributed
+from tlxviz.ir.program import Program
 from tlxviz.ir.types import ScalarType, TensorType, TokenType, element_of
 
 _WORD_BITS = 32
@@ -98,6 +100,16 @@ def conversions(context: Context) -> tuple[Conversion, ...]:
     return tuple(replace(made, agents=tuple(dict.fromkeys(agents))) for made, agents in merged.items())
 
 
+def converting(program: Program) -> dict[int, int]:
+    """Lines of the TTGIR that change a layout in registers, to the warps that run them."""
+    found: dict[int, int] = {}
+    for operation in program.module.walk():
+        if operation.name == "ttg.convert_layout":
+            agent = agent_of(program, operation)
+            found[operation.line] = agent.warps if agent is not None else program.num_warps
+    return found
+
+
 def _converted(context: Context, operation: Operation) -> Conversion | None:
     source, target = operation.operands[0], operation.result
     before, after = source.type, target.type
@@ -120,7 +132,7 @@ def _converted(context: Context, operation: Operation) -> Conversion | None:
         target=second,
         why=reason(target, context.uses),
         exchange=made,
-        scratch=context.scratch(operation) if in_memory else 0,
+        scratch=context.scratch.get(operation.line) if in_memory else 0,
         cycles=None if made is None else _cycles(context, made),
     )
 
