@@ -84,6 +84,8 @@ def test_lanes_and_warps_that_hold_the_same_need_to_get_what_they_lack():
     assert exchanged(rows, rows, shape=(64,)).way is Way.NOTHING
     plain = Blocked((1,), (32,), (4,), (0,))
     assert exchanged(rows, plain, shape=(64,)).way is Way.SHARED_MEMORY
-    one_warp = Linear((), ((1,), (2,), (4,), (8,), (16,)), ())
-    all_of_it = Linear(((1,), (2,), (4,), (8,), (16,)), ((0,), (0,), (0,), (0,), (0,)), ())
-    assert exchanged(one_warp, all_of_it, shape=(32,)).way is Way.SHUFFLES
+
+
+def test_two_bits_from_registers_to_lanes_go_through_memory():
+    wide = Linear(((0, 1), (0, 2)), ((0, 4), (0, 8), (0, 0), (0, 0), (1, 0)), ((2, 0), (4, 0)))
+    assert exchanged(wide, Blocked((1, 1), (2, 16), (4, 1), (1, 0)), shape=(8, 16)).way is Way.SHARED_MEMORY

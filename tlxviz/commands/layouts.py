@@ -146,7 +146,9 @@ class LayoutsCommand:
             why = nothing_recorded(str(target), log, kernels, Launches((number,)))
             raise UsageError(why or f"{target} launched no kernel.")
         if not arguments.quiet:
-            streams.note("layouts: kernels were compiled, not run: what the script finds in their outputs means nothing")
+            streams.note(
+                "layouts: kernels were compiled, not run: what the script finds in their outputs means nothing"
+            )
         return [_of_launch(launch, device) for launch in found]
 
     def _of_trace(self, arguments: argparse.Namespace, path: Path) -> list[_Kernel]:

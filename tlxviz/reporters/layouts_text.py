@@ -229,12 +229,10 @@ def _say_change(console: Console, change: Change) -> None:
     say(console, f"is     {describe(before.layout)}", indent=2)
     say(console, f"given  {describe(after.layout)}", indent=2)
     verdict = "somebody refuses it" if change.refused else "nobody refuses it"
-    say(
-        console,
-        f"{verdict}; cycles of shared memory: {_total(before)} as it is, {_total(after)} as given",
-        indent=2,
-        style=_BAD if change.refused else "",
-    )
+    costs = "no warp loads or stores it, and what other units do is not counted"
+    if any(use.cycles is not None for use in (*before.uses, *after.uses)):
+        costs = f"cycles of shared memory: {_total(before)} as it is, {_total(after)} as given"
+    say(console, f"{verdict}; {costs}", indent=2, style=_BAD if change.refused else "")
     for title, buffer in (("as it is", before), ("as given", after)):
         say(console, title, indent=2, style=HEADING)
         for use, lines in _gathered(buffer.uses):
@@ -243,7 +241,8 @@ def _say_change(console: Console, change: Change) -> None:
 
 
 def _total(buffer: BufferLayout) -> str:
-    return whole(sum(use.cycles or 0 for use in buffer.uses))
+    unknown = any(use.note and not use.refused for use in buffer.uses)
+    return whole(sum(use.cycles or 0 for use in buffer.uses)) + (" and what is not counted" if unknown else "")
 
 
 # ---- small things

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from tlxviz.analysis.layouts.atom import CHUNKS, LINES, Atom, Chunk
+from tlxviz.analysis.layouts.atom import CHUNKS, Atom, Chunk
 from tlxviz.reporters.layout import SIDE, say
 
 _LOOKS = (
@@ -16,7 +16,7 @@ _LOOKS = (
     "white on magenta",
     "black on cyan",
     "black on white",
-    "white on bright_black",
+    "bright_white on black",
 )
 """Both colours are given, so that they can be read whatever the terminal's own are."""
 _CELL = 6
@@ -56,10 +56,9 @@ def _named(chunk: Chunk | None) -> str:
 
 def _read(atom: Atom, what: str) -> str:
     """What eight rows of one chunk, as a matrix of `ldmatrix` has them, meet."""
-    banks = atom.banks_of(0)
-    if len(banks) < LINES:
-        return f"Of 8 {what}s, chunk a is not all within these 1024 bytes."
-    most = max(banks.count(bank) for bank in banks)
+    count = len(atom.banks)
+    most = max(atom.banks.count(bank) for bank in atom.banks)
+    rows = f"Chunk a of {what}s 0 to {count - 1} is"
     if most == 1:
-        return f"Chunk a of {what}s 0 to 7 is in 8 different groups of banks: they are read at once."
-    return f"Chunk a of {what}s 0 to 7 is {most} times in the same banks: a {most}-way conflict."
+        return f"{rows} in {count} different groups of banks: they are read at once."
+    return f"{rows} {most} times in the same banks: a {most}-way conflict."

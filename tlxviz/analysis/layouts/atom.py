@@ -32,6 +32,8 @@ class Atom:
     lines: tuple[tuple[Chunk | None, ...], ...]
     """By line, by four banks: what is there; None for gaps, and where there is no whole chunk of one row."""
     transposed: bool
+    banks: tuple[int, ...]
+    """Which four banks, counted from 0, the first chunks of rows 0 to 7 are in, wherever their lines are."""
 
     @property
     def swizzled(self) -> bool:
@@ -41,16 +43,6 @@ class Atom:
             for line in self.lines
             for one, other in pairwise(line)
         )
-
-    def banks_of(self, number: int) -> tuple[int, ...]:
-        """For rows 0 to 7, which four banks, counted from 0, a chunk of them is in; less where rows are missing."""
-        found = {
-            chunk.row: place
-            for line in self.lines
-            for place, chunk in enumerate(line)
-            if chunk is not None and chunk.number == number
-        }
-        return tuple(found[row] for row in range(LINES) if row in found)
 
 
 def atom(layout: Layout | None, shape: Sequence[int], bits: int) -> Atom | None:
@@ -76,7 +68,11 @@ def atom(layout: Layout | None, shape: Sequence[int], bits: int) -> Atom | None:
             if line < LINES and not chunk % CHUNK_BYTES and _together(places, begin, each):
                 found[line, chunk // CHUNK_BYTES] = Chunk(row, number)
     lines = tuple(tuple(found.get((line, chunk)) for chunk in range(CHUNKS)) for line in range(LINES))
-    return Atom(lines, inner != len(shape) - 1) if found else None
+    banks = tuple(
+        places.padded(combination(row, bases[outer])) * size // CHUNK_BYTES % CHUNKS
+        for row in range(min(shape[outer], LINES))
+    )
+    return Atom(lines, inner != len(shape) - 1, banks) if found else None
 
 
 def _inner(bases: Sequence[Sequence[int]], each: int) -> int | None:

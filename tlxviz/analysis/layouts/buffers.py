@@ -145,7 +145,7 @@ class _Access:
         """What the access takes, or why that is not known."""
         memory, threads = view.type, tensor.type
         if not isinstance(memory, MemDescType) or not isinstance(threads, TensorType):
-            return None, "it is no tensor"
+            return None, "a bulk copy, which no threads do"
         if self.context.spread:
             return None, "the program is spread over several CTAs"
         registers = distributed(layout_of(threads.encoding), threads.shape)

@@ -37,6 +37,8 @@ _OTHERS = {
     "ttng.async_clc_try_cancel": "launch control",
     "ttng.clc_query_cancel": "launch control",
 }
+_CORE_ROW = 16
+"""Bytes of a row of the matrices that products read where nothing is swizzled."""
 _LEAST_COPY = 4
 """Bytes that cp.async moves, at least."""
 
@@ -69,7 +71,7 @@ def asks(operation: Operation, part: str) -> str:
     if operation.name in _TMA:
         return "nvmma, rows at least as wide as the swizzle"
     if operation.name in _PRODUCTS and part in ("a", "b"):
-        return "nvmma with a swizzle of 32, 64 or 128 bytes"
+        return "nvmma with a swizzle, or rows of 16 bytes"
     if operation.name == "ttg.async_copy_global_to_local":
         return "4 bytes together or more"
     return ""
@@ -102,18 +104,17 @@ def _refused_by_tma(layout: Shared | None, seen: Seen) -> str:
 def _refused_by_product(product: str, part: str, layout: Shared | None, seen: Seen) -> str:
     if not isinstance(layout, NvmmaShared):
         return f"{product} reads nvmma layouts alone"
-    if not layout.swizzle:
-        return f"{product} as Triton issues it needs a swizzle of 32, 64 or 128 bytes"
-    widest = 16 if product == "wgmma" else 8
-    wrong = seen.bits != 16 if product == "wgmma" else seen.bits > 16
-    if wrong and len(seen.shape) == 2 and _major(part, seen) == "MN":
-        types = "16-bit" if widest == 16 else "16-bit and 8-bit"
-        return f"{product} takes MN-major operands of {types} types alone"
+    row = seen.shape[seen.inner] * seen.bits // 8
+    if not layout.swizzle and row != _CORE_ROW:
+        return f"{product} needs a swizzle where rows are not {_CORE_ROW} bytes, and these are {row}"
+    takes = (16,) if product == "wgmma" else (8, 16)
+    if seen.bits not in takes and len(seen.shape) == 2 and _major(part, seen) == "MN":
+        return f"{product} takes MN-major operands of {' and '.join(map(str, takes))}-bit types alone"
     return _too_narrow(layout, seen)
 
 
 def _too_narrow(layout: NvmmaShared, seen: Seen) -> str:
-    row = seen.shape[seen.inner] * seen.bits // 8
+    row = seen.shape[seen.inner] * seen.bits // 8 * (2 if layout.fp4_padded else 1)
     if row < layout.swizzle:
         return f"its rows of {row} bytes are narrower than the swizzle"
     return ""

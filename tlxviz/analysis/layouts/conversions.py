@@ -9,6 +9,9 @@ from tlxviz.analysis.layouts.banks import TRANSACTION
 from tlxviz.ir.linear import LinearLayout, solve
 
 _WORD_BITS = 32
+_KINDS = ("register", "lane", "warp")
+_MOST_MIXED = 1
+"""Bits that may go from registers to lanes or back before Triton takes shared memory instead of shuffles."""
 
 
 class Way(StrEnum):
@@ -46,13 +49,13 @@ def exchange(source: LinearLayout, target: LinearLayout, bits: int) -> Exchange:
     """
     moves = _moves(source, target)
     warps = max(source.size("warp"), target.size("warp"))
-    if moves is None or moves["warp"]:
+    if moves is None or moves.warps or moves.mixed > _MOST_MIXED:
         return _through_memory(source, target, bits, warps)
     registers = _distinct(target)
-    if moves["lane"]:
+    if moves.lanes:
         words = -(-registers * max(bits, 8) // _WORD_BITS)
         return Exchange(Way.SHUFFLES, shuffles=words, warps=warps)
-    same = moves["register"] == 0 and _distinct(source) == registers
+    same = not moves.registers and _distinct(source) == registers
     return Exchange(Way.NOTHING if same else Way.REGISTERS, warps=warps)
 
 
@@ -72,25 +75,33 @@ def _distinct(layout: LinearLayout) -> int:
     return 1 << sum(any(basis) for basis in layout.bases["register"])
 
 
-def _moves(source: LinearLayout, target: LinearLayout) -> dict[str, int] | None:
-    """For each kind of place, how many of its bits an element's place in `source` differs in from that in `target`.
+@dataclass(frozen=True, slots=True)
+class _Moves:
+    """Whether elements change registers, lanes and warps."""
 
-    None where an element that `target` wants is nowhere in `source`.
-    """
-    kinds = ("register", "lane", "warp")
-    held = [(kind, bit, image) for kind in kinds for bit, image in enumerate(source.flat(kind))]
-    # what a place has of its own accord comes first: of several copies, that one is taken
-    found: dict[str, int] = dict.fromkeys(kinds, 0)
-    for kind in kinds:
+    registers: bool
+    lanes: bool
+    warps: bool
+    mixed: int
+    """Bits of registers that become bits of lanes, or the other way round."""
+
+
+def _moves(source: LinearLayout, target: LinearLayout) -> _Moves | None:
+    """How an element's place in `target` differs from that in `source`; None where `source` lacks an element."""
+    held = [(kind, bit, image) for kind in _KINDS for bit, image in enumerate(source.flat(kind))]
+    images = [image for *_, image in held]
+    touched: set[str] = set()
+    from_lanes = from_registers = 0
+    for kind in _KINDS:
         for bit, wanted in enumerate(target.flat(kind)):
-            own = [entry for entry in held if entry[:2] == (kind, bit)]
-            if (own[0][2] if own else 0) == wanted:
+            if (kind, bit, wanted) in held:
                 continue
-            order = [*sorted(held, key=lambda entry: kinds.index(entry[0]))]
-            made = solve([wanted], [image for *_, image in order])
+            made = solve([wanted], images)
             if made is None:
                 return None
-            used = {order[index][0] for index in range(len(order)) if made[0] >> index & 1}
-            for each in used | {kind}:
-                found[each] += 1
-    return found
+            used = {held[index][0] for index in range(len(held)) if made[0] >> index & 1}
+            # an element that several places have, and a register that has it too, is no move
+            touched |= used | {kind} if wanted or kind != "register" else set()
+            from_lanes += kind == "register" and "lane" in used
+            from_registers += kind == "lane" and "register" in used
+    return _Moves("register" in touched, "lane" in touched, "warp" in touched, max(from_lanes, from_registers))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from tlxviz.analysis.layouts.uses import Uses
+from tlxviz.analysis.layouts.uses import LayoutKey, Uses, layout_key
 from tlxviz.analysis.layouts.words import element_bits, instruction
-from tlxviz.ir.encodings import Blocked, Layout, NvidiaMma, Slice, layout_of
+from tlxviz.ir.encodings import Blocked, Layout, NvidiaMma, layout_of
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.types import TensorType
 
@@ -17,13 +17,31 @@ _GLOBAL = {
     "tt.atomic_cas": "atomics",
     "ttg.async_copy_global_to_local": "cp.async",
 }
+_RESHAPED_BY = {
+    "tt.reduce": "reduction",
+    "tt.expand_dims": "spread",
+    "tt.broadcast": "spread",
+    "tt.reshape": "reshape",
+    "tt.trans": "transposition",
+    "tt.split": "split",
+    "tt.join": "join",
+    "tt.cat": "concatenation",
+    "ttg.fp4_to_fp": "unpacking",
+}
+"""Operations whose result has another layout that follows from that of what they are given, and the other way round."""
 _MOST_NESTED = 8
 
 
-def reason(value: Value, uses: Uses, depth: int = 0) -> str:
+def reason(value: Value, uses: Uses) -> str:
     """Who asked for the layout of a tensor, in a few words; empty where nothing does."""
+    return _reason(value, uses, frozenset())
+
+
+def _reason(value: Value, uses: Uses, before: frozenset[LayoutKey]) -> str:
+    """The same, without going back to layouts that were looked at before."""
+    key = layout_key(value)
     type_ = value.type
-    if not isinstance(type_, TensorType) or type_.encoding is None or depth > _MOST_NESTED:
+    if key is None or key in before or not isinstance(type_, TensorType) or len(before) > _MOST_NESTED:
         return ""
     layout = layout_of(type_.encoding)
     alike = list(uses.alike(value))
@@ -31,7 +49,21 @@ def reason(value: Value, uses: Uses, depth: int = 0) -> str:
         for each in alike:
             for found in _asked(each, layout, uses, strong=strong):
                 return found
-    return _of_slice(layout, alike, uses, depth) if isinstance(layout, Slice) else ""
+    return next(_derived(alike, uses, before | {key}), "")
+
+
+def _derived(alike: Sequence[Value], uses: Uses, before: frozenset[LayoutKey]) -> Iterator[str]:
+    """What asks for a layout from which this one follows, or that follows from it."""
+    for value in alike:
+        owner = value.owner if isinstance(value.owner, Operation) else None
+        if owner is not None and owner.name in _RESHAPED_BY and (found := _reason(owner.operands[0], uses, before)):
+            yield f"{_RESHAPED_BY[owner.name]} of: {found}"
+    for value in alike:
+        for operation, _ in uses.of(value):
+            if operation.name in _RESHAPED_BY and operation.results:
+                found = _reason(operation.results[0], uses, before)
+                if found:
+                    yield f"{_RESHAPED_BY[operation.name]} for: {found}"
 
 
 def _asked(value: Value, layout: Layout | None, uses: Uses, *, strong: bool) -> Iterator[str]:
@@ -95,16 +127,3 @@ def _coalesced(what: str, value: Value, layout: Layout | None) -> str:
     element = getattr(element, "pointee", element)
     wide = layout.size_per_thread[layout.order[0]] * element_bits(element) // 8
     return f"{what}: {wide} bytes a thread, lanes side by side" if wide else what
-
-
-def _of_slice(layout: Slice, alike: list[Value], uses: Uses, depth: int) -> str:
-    for value in alike:
-        owner = value.owner if isinstance(value.owner, Operation) else None
-        if owner is not None and owner.name == "tt.reduce":
-            found = reason(owner.operands[0], uses, depth + 1)
-            return f"reduction of: {found}" if found else "what a reduction leaves"
-        for operation, _ in uses.of(value):
-            if operation.name == "tt.expand_dims":
-                found = reason(operation.result, uses, depth + 1)
-                return f"spread for: {found}" if found else "spread along another dimension"
-    return ""

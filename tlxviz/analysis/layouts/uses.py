@@ -9,6 +9,8 @@ from tlxviz.ir.types import Encoding, TensorType
 
 Use = tuple[Operation, str]
 """An operation, and the group of its operands that the value is in."""
+LayoutKey = tuple[str, str]
+"""Name and parameters of a layout: what tells layouts apart."""
 
 
 class Uses:
@@ -35,13 +37,13 @@ class Uses:
 
     def alike(self, value: Value) -> Iterator[Value]:
         """Values that have the value's layout because of it, or it because of theirs: the nearest first."""
-        wanted = layout_attribute(value)
+        wanted = layout_key(value)
         seen, open_ = {value}, [value]
         while open_:
             current, *open_ = open_
             yield current
             for near in self._near(current):
-                if near not in seen and layout_attribute(near) == wanted and wanted is not None:
+                if near not in seen and layout_key(near) == wanted and wanted is not None:
                     seen.add(near)
                     open_.append(near)
 
@@ -55,8 +57,8 @@ class Uses:
         yield from self._flows.get(value, ())
 
 
-def layout_attribute(value: Value) -> tuple[str, str] | None:
-    """What tells the layouts of tensors apart; None for what is no tensor or has none."""
+def layout_key(value: Value) -> LayoutKey | None:
+    """The layout of a tensor; None for what is no tensor or has none."""
     type_ = value.type
     if not isinstance(type_, TensorType) or type_.encoding is None:
         return None
