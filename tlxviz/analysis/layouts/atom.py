@@ -63,6 +63,8 @@ def atom(layout: Layout | None, shape: Sequence[int], bits: int) -> Atom | None:
     for row in range(min(shape[outer], 64)):
         for number in range(shape[inner] // each):
             begin = combination(row, bases[outer]) ^ combination(number * each, bases[inner])
+            if begin % each:  # a swizzle of less than a chunk
+                return None
             byte = places.padded(begin) * size
             line, chunk = divmod(byte, CHUNKS * CHUNK_BYTES)
             if line < LINES and not chunk % CHUNK_BYTES and _together(places, begin, each):
