@@ -146,7 +146,7 @@ def layout_of(encoding: Encoding | None) -> Layout | None:
         return Other(encoding.name, str(parameters.get("text", "")))
     try:
         return read(parameters)
-    except (KeyError, TypeError, ValueError, SyntaxError):
+    except (KeyError, TypeError, ValueError, SyntaxError):  # damaged, or of a version that says it differently
         return Other(encoding.name, str(parameters.get("text", "")))
 
 
@@ -158,6 +158,22 @@ def _bases(value: object) -> tuple[Basis, ...]:
     return tuple(_sizes(each) for each in cast("list[Any]", value))
 
 
+def _powers(value: object) -> Sizes:
+    """Sizes that are powers of two. Raises ValueError for others."""
+    sizes = _sizes(value)
+    if any(size <= 0 or size & (size - 1) for size in sizes):
+        raise ValueError("no powers of two")
+    return sizes
+
+
+def _order(value: object, rank: int = 0) -> Sizes:
+    """Dimensions, each once. Raises ValueError for anything else, and where they are not `rank`."""
+    order = _sizes(value)
+    if sorted(order) != list(range(rank or len(order))):
+        raise ValueError("no order")
+    return order
+
+
 def _parent(value: object) -> Layout:
     made = layout_of(value) if isinstance(value, Encoding) else None
     if made is None:
@@ -166,20 +182,24 @@ def _parent(value: object) -> Layout:
 
 
 def _blocked(given: dict[str, Any]) -> Layout:
-    return Blocked(
-        _sizes(given["sizePerThread"]),
-        _sizes(given["threadsPerWarp"]),
-        _sizes(given["warpsPerCTA"]),
-        _sizes(given["order"]),
-    )
+    sizes, lanes, warps = (_powers(given[key]) for key in ("sizePerThread", "threadsPerWarp", "warpsPerCTA"))
+    if not len(sizes) == len(lanes) == len(warps) > 0:
+        raise ValueError("different ranks")
+    return Blocked(sizes, lanes, warps, _order(given["order"], len(sizes)))
 
 
 def _mma(given: dict[str, Any]) -> Layout:
-    return NvidiaMma(int(given["versionMajor"]), _sizes(given["warpsPerCTA"]), _sizes(given["instrShape"]))
+    warps, instruction = _powers(given["warpsPerCTA"]), _sizes(given["instrShape"])
+    if len(warps) < 2 or len(instruction) < 2 or min(instruction) < 1:
+        raise ValueError("no instruction")
+    return NvidiaMma(int(given["versionMajor"]), warps, instruction)
 
 
 def _operand(given: dict[str, Any]) -> Layout:
-    return DotOperand(int(given["opIdx"]), _parent(given["parent"]), int(given.get("kWidth", 0)))
+    index, width = int(given["opIdx"]), int(given.get("kWidth", 0))
+    if index not in (0, 1) or width < 0 or width & (width - 1):
+        raise ValueError("no operand")
+    return DotOperand(index, _parent(given["parent"]), width)
 
 
 def _slice(given: dict[str, Any]) -> Layout:
@@ -191,16 +211,15 @@ def _linear(given: dict[str, Any]) -> Layout:
 
 
 def _swizzled(given: dict[str, Any]) -> Layout:
-    return SwizzledShared(int(given["vec"]), int(given["perPhase"]), int(given["maxPhase"]), _sizes(given["order"]))
+    vec, per_phase, max_phase = _powers([given["vec"], given["perPhase"], given["maxPhase"]])
+    return SwizzledShared(vec, per_phase, max_phase, _order(given["order"]))
 
 
 def _nvmma(given: dict[str, Any]) -> Layout:
-    return NvmmaShared(
-        int(given["swizzlingByteWidth"]),
-        bool(given["transposed"]),
-        int(given["elementBitWidth"]),
-        bool(given.get("fp4Padded", False)),
-    )
+    swizzle, bits = int(given["swizzlingByteWidth"]), int(given["elementBitWidth"])
+    if swizzle not in (0, 32, 64, 128) or bits not in (8, 16, 32, 64):
+        raise ValueError("no swizzle")
+    return NvmmaShared(swizzle, bool(given["transposed"]), bits, bool(given.get("fp4Padded", False)))
 
 
 # the [32:+4, 64:+8] of  padded_shared<[32:+4] {order = [1, 0], shape = [64, 64]}>
@@ -218,7 +237,9 @@ def _padded(given: dict[str, Any]) -> Layout:
     if entries.get("block"):
         raise ValueError("spread over several CTAs")
     intervals = tuple((int(a), int(b)) for a, b in _INTERVAL.findall(given["text"]))
-    return PaddedShared(intervals, _sizes(entries.get("order", ())), _bases(entries.get("offset", ())))
+    if not all(interval for interval, _ in intervals):
+        raise ValueError("no interval")
+    return PaddedShared(intervals, _order(entries.get("order", ())), _bases(entries.get("offset", ())))
 
 
 def _shared_linear(given: dict[str, Any]) -> Layout:

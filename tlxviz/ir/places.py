@@ -37,7 +37,7 @@ def distributed(layout: Layout | None, shape: Sequence[int]) -> LinearLayout | N
         case Blocked() if len(layout.order) == rank:
             made = _blocked(layout.size_per_thread, layout.threads_per_warp, layout.warps_per_cta, layout.order, rank)
             return made.fitted(shape, "register", layout.order)
-        case NvidiaMma(version=2 | 3) if rank == 2:
+        case NvidiaMma(version=2 | 3) if rank == 2 and is_regular(layout.instruction):
             return _mma(layout, shape)
         case DotOperand(parent=NvidiaMma(version=2 | 3) as parent) if rank == 2 and layout.k_width:
             return _mma_operand(layout, parent, shape)
@@ -123,6 +123,8 @@ def _plain_operand(index: int, parent: Blocked, shape: Sequence[int]) -> LinearL
 
 def _slice(layout: Slice, shape: Sequence[int]) -> LinearLayout | None:
     dimension = layout.dimension
+    if not 0 <= dimension <= len(shape):
+        return None
     whole = distributed(layout.parent, (*shape[:dimension], 1, *shape[dimension:]))
     if whole is None:
         return None
