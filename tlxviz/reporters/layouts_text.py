@@ -164,11 +164,14 @@ def _say_conversions(console: Console, conversions: Sequence[Conversion]) -> Non
     say(console, "Conversions in registers", style=HEADING)
     if not conversions:
         say(console, "none", indent=2)
+    found: dict[Conversion, list[int]] = {}
     for each in conversions:
+        found.setdefault(replace(each, location=Location(each.location.file)), []).append(each.location.line)
+    for each, lines in found.items():
         head = Text.assemble(
             (each.name or "a value without a name", "bold"),
             f"  {by(each.shape)} {each.element}",
-            (f"  {_at(each.location)}{_agents(each.agents)}", SIDE),
+            (f"  {_lines(lines)}{_agents(each.agents)}", SIDE),
         )
         say(console, head, indent=2)
         say(console, f"from {describe(each.source)}", indent=4)
@@ -253,7 +256,7 @@ def _at(location: Location) -> str:
 
 
 def _lines(lines: Sequence[int]) -> str:
-    known = [str(line) for line in dict.fromkeys(lines) if line]
+    known = [str(line) for line in sorted(set(lines)) if line]
     return f"line{'' if len(known) == 1 else 's'} {', '.join(known)}" if known else ""
 
 

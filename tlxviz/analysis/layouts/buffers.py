@@ -52,6 +52,11 @@ def tile_of(context: Context, buffer: Buffer) -> MemDescType:
     return replace(type_, shape=type_.shape[1:], alloc_shape=type_.shape[1:]) if slots else type_
 
 
+def _is_shared(view: Value) -> bool:
+    """Whether a view is of shared memory, and not of tensor memory, whose layouts follow from the products."""
+    return isinstance(view.type, MemDescType) and view.type.space != "tensor_memory"
+
+
 def _rank(layout: Layout | None) -> int:
     return len(layout.order) if isinstance(layout, SwizzledShared | PaddedShared) else -1
 
@@ -116,7 +121,7 @@ class _Access:
             agents=context.agents(operation),
             location=context.line(operation.location),
             variable=variable(tensor) if tensor is not None else "",
-            asks=asks(operation, part),
+            asks=asks(operation, part) if _is_shared(view) else "",
             transactions=made,
             cycles=None if made is None else context.busy(made.transactions * made.warps),
             note=refused or note,
