@@ -269,3 +269,18 @@ def test_a_kernel_of_scalars(capsys: Capture):
     ]
     assert main(["layouts", "--set", "a=none", "k.ttgir"]) == 2
     assert "k.ttgir has no buffer a: it has none." in capsys.readouterr().err
+
+
+def test_the_documentation_shows_what_is_printed(capsys: Capture, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("triton")
+    monkeypatch.undo()
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(DATA)
+    blocks = [part.splitlines() for part in (ROOT / "docs" / "layouts.md").read_text(encoding="utf-8").split("```")]
+    shown = [block[1:] for block in blocks[1::2] if len(block) > 1 and block[1].startswith("$ ")]
+    assert len(shown) == 2
+    for command, *lines in shown:
+        assert main(command.removeprefix("$ tlxviz ").split()) == 0
+        printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+        for line in lines:
+            assert line == "..." or line in printed

@@ -237,6 +237,7 @@ def _say_change(console: Console, change: Change) -> None:
         costs = f"cycles of shared memory: {_total(before)} as it is, {_total(after)} as given"
     say(console, f"{verdict}; {costs}", indent=2, style=_BAD if change.refused else "")
     for title, buffer in (("as it is", before), ("as given", after)):
+        console.print()
         say(console, title, indent=2, style=HEADING)
         for use, lines in _gathered(buffer.uses):
             _say_use(console, use, lines)

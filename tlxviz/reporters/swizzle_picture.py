@@ -61,4 +61,4 @@ def _read(atom: Atom, what: str) -> str:
     rows = f"Chunk a of {what}s 0 to {count - 1} is"
     if most == 1:
         return f"{rows} in {count} different groups of banks: they are read at once."
-    return f"{rows} {most} times in the same banks: a {most}-way conflict."
+    return f"{rows} up to {most} times in the same banks: {most}-way."
