@@ -6,6 +6,7 @@ import pytest
 from brute_force_banks import Counted, by_matrices, by_vectors, rows_of, swizzled
 from ir.layout_reference import MMA, PLAIN, WGMMA, Reference, random_memory, random_threads
 
+from tlxviz import _triton
 from tlxviz.analysis.layouts.banks import Transactions, moved
 from tlxviz.ir.encodings import (
     Blocked,
@@ -156,6 +157,8 @@ def test_padding_as_counted_lane_by_lane():
 
 def test_conflicts_are_those_that_triton_counts():
     pytest.importorskip("triton")
+    if _triton.toolchain().distribution != "fbtriton":
+        pytest.skip("the count of triton 3.8 ends the process for some layouts")
     reference = Reference()
     memory = [
         (layout, shape) for layout, shape in random_memory(seed=5, count=1000) if len(shape) == 2 and max(shape) <= 128
