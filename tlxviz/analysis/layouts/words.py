@@ -82,7 +82,7 @@ def describe(layout: Layout | None) -> str:
         case SharedLinear():
             return "shared linear"
         case TensorMemory():
-            apart = "" if layout.column_stride == 1 else f", every {layout.column_stride}nd column"
+            apart = "" if layout.column_stride == 1 else f", one column in {layout.column_stride}"
             return f"tensor memory, blocks of {layout.block_m}x{layout.block_n}{apart}" + (
                 ", two CTAs" if layout.two_ctas else ""
             )
