@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tlxviz.commands import main
-from tlxviz.commands.allocation import allocation_of
+from tlxviz.commands.allocation import allocation_of, scratch_of
 
 DATA = Path(__file__).parents[1] / "diagrams" / "data"
 PLAIN = DATA / "plain_gemm.ttgir"
@@ -55,3 +55,33 @@ def test_other_kinds_do_not_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     for kind, expected in (("pipeline", []), ("memory", ["triton"])):
         assert main(["graph", "-q", "--kind", kind, "-o", str(tmp_path / f"{kind}.dot"), str(PLAIN)]) == 0
         assert asked == expected
+
+
+ATTENTION = DATA / "attention_pingpong.ttgir"
+
+
+def lines_of(path: Path) -> list[int]:
+    text = path.read_text(encoding="utf-8")
+    return [number for number, line in enumerate(text.splitlines(), 1) if "ttg.convert_layout" in line]
+
+
+def test_scratch_of_conversions(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("triton")
+    assert scratch_of(PLAIN.read_text(encoding="utf-8"), dict.fromkeys(lines_of(PLAIN), 8)) == {187: 128 * 128 * 2}
+    # accumulators as they are taken for operands, and rows of 64 floats on their way to threads of their own
+    found = scratch_of(ATTENTION.read_text(encoding="utf-8"), dict.fromkeys(lines_of(ATTENTION), 4))
+    assert list(found.values()) == [0, 0, 256] * 2
+    assert capfd.readouterr() == ("", "")
+
+
+def test_conversions_about_which_it_cannot_tell(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("triton")
+    text = PLAIN.read_text(encoding="utf-8")
+    assert scratch_of(text, {187: 2, 3: 8, 99999: 8}) == {}
+    assert scratch_of("no TTGIR", {1: 4}) == {}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_without_conversions_nobody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tlxviz.commands.allocation.find_spec", lambda name: pytest.fail("asked"))
+    assert scratch_of("", {}) == {}

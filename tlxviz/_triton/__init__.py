@@ -421,6 +421,13 @@ class Source:
     """Of the first line of `text`."""
 
 
+def marks_layouts() -> bool:
+    """Whether TLX marks, in a kernel's first form, the layouts that its author gave."""
+    from triton._C.libtriton import ir
+
+    return hasattr(ir.builder, "make_user_layout_attr")
+
+
 def source_of(jit_function: Any) -> Source:
     lines = getattr(jit_function, "raw_src", None) or []
     return Source("".join(lines), _file_of(jit_function), int(jit_function.starting_line_number))

@@ -54,6 +54,66 @@ def allocation(ttgir: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
+def conversion_scratch(ttgir: str, conversions: Mapping[int, int]) -> dict[int, int]:
+    """Bytes of shared memory that the compiler sets aside for changes of layout, each by itself.
+
+    Args:
+        ttgir: TTGIR for an NVIDIA GPU as Triton prints it.
+        conversions: Lines of `ttg.convert_layout`, from 1, to the warps that run them.
+
+    Returns:
+        Lines to bytes; without those about which this Triton cannot tell.
+    """
+    target_of = re.search(r'ttg\.target = "cuda:(\d+)"', ttgir)
+    if target_of is None:
+        return {}
+    lines = ttgir.splitlines()
+    aliases = "\n".join(line for line in lines if line.startswith("#") and not line.startswith("#loc"))
+    known: dict[tuple[str, int], int | None] = {}
+    found: dict[int, int] = {}
+    for line, warps in conversions.items():
+        types = _CONVERSION.search(lines[line - 1]) if 0 < line <= len(lines) else None
+        if types is None:
+            continue
+        key = types[0], warps
+        if key not in known:
+            known[key] = _scratch(aliases, types[1], types[2], warps, int(target_of[1]))
+        size = known[key]
+        if size is not None:
+            found[line] = size
+    return found
+
+
+# tensor<64xf16, #mma> -> tensor<64xf16, #blocked>   behind the operation's name and attributes
+_CONVERSION = re.compile(r"ttg\.convert_layout %[^:]* : (tensor<.*>) -> (tensor<.*>)(?= loc\(|\s*$)")
+
+
+def _scratch(aliases: str, source: str, target_type: str, warps: int, capability: int) -> int | None:
+    """What a function that does nothing but change a layout has of shared memory."""
+    module_of = (
+        f'module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = {warps} : i32, '
+        f'ttg.target = "cuda:{capability}", "ttg.threads-per-warp" = 32 : i32}} {{'
+    )
+    body = f"%y = ttg.convert_layout %x : {source} -> {target_type}"
+    text = f"{aliases}\n{module_of}\ntt.func public @f(%x: {source}) {{\n{body}\ntt.return\n}}\n}}\n"
+    with suppress(Exception):  # as above
+        from triton._C.libtriton import ir, nvidia
+        from triton.backends.nvidia.compiler import get_ptx_version_from_options
+        from triton.compiler.compiler import make_backend
+
+        backend: Any = make_backend(target(divmod(capability, 10)))
+        context: Any = ir.context()
+        ir.load_dialects(context)
+        backend.load_dialects(context)
+        module = parsed_in(context, text)
+        passes: Any = ir.pass_manager(context)
+        version = get_ptx_version_from_options(backend.parse_options({}), capability)
+        nvidia.passes.ttgpuir.add_allocate_shared_memory_nv(passes, capability, version)
+        passes.run(module, "allocation")
+        return int(module.get_int_attr("ttg.shared"))
+    return None
+
+
 class _Allocated(Exception):
     """The list of passes has come to where memory is allocated."""
 

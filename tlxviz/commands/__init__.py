@@ -18,6 +18,7 @@ from tlxviz.commands.doctor import DoctorCommand
 from tlxviz.commands.export import ExportCommand
 from tlxviz.commands.graph import GraphCommand
 from tlxviz.commands.interrupts import Terminated
+from tlxviz.commands.layouts import LayoutsCommand
 from tlxviz.commands.output import SUFFIX
 from tlxviz.commands.report import ReportCommand
 from tlxviz.commands.run import RunCommand
@@ -31,6 +32,7 @@ _COMMANDS: tuple[Command, ...] = (
     ViewCommand(),
     DiffCommand(),
     GraphCommand(),
+    LayoutsCommand(),
     ExportCommand(),
     DoctorCommand(),
     CalibrateCommand(),

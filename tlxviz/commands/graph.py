@@ -17,6 +17,7 @@ from tlxviz.commands.launches import check_launches
 from tlxviz.commands.output import SUFFIX, Output, check_module, check_script
 from tlxviz.commands.progress import LaunchProgress
 from tlxviz.commands.remarks import nothing_recorded
+from tlxviz.commands.ttgir_file import TTGIR, read_ttgir
 from tlxviz.commands.ways import Simulation
 from tlxviz.embedded.kernel_filter import KernelFilter
 from tlxviz.embedded.record import DEFAULT_DEVICE, hosting
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from tlxviz.diagrams.kinds import Subject
     from tlxviz.trace.model import LaunchTrace
 
-_TTGIR = ".ttgir"
 _SUFFIXES = (".svg", ".png", ".pdf", ".dot")
 KIND_NAMES = ("pipeline", "barriers", "stalls", "iteration", "timeline", "deadlock", "memory")
 """Those of `tlxviz.diagrams.kinds`, whose import `tlxviz --help` need not wait for."""
@@ -88,7 +88,7 @@ class GraphCommand:
 
     def run(self, arguments: argparse.Namespace) -> int:
         path = Path(arguments.input)
-        runs = arguments.module or path.suffix not in (SUFFIX, _TTGIR)
+        runs = arguments.module or path.suffix not in (SUFFIX, TTGIR)
         if not runs and arguments.arguments:
             raise UsageError(
                 f"{arguments.input} takes no arguments, and there is {arguments.arguments[0]}. "
@@ -108,7 +108,7 @@ class GraphCommand:
             suffixes=_SUFFIXES,
             holds="picture",
         )
-        if target is None and path.suffix == _TTGIR:
+        if target is None and path.suffix == TTGIR:
             subject = _subject_of_text(path, arguments.kind)
         else:
             launches = self._launches(arguments, target) if target is not None else _launches_of(path)
@@ -174,7 +174,7 @@ def _check_options(arguments: argparse.Namespace) -> None:
 def _check_file_options(arguments: argparse.Namespace, path: Path) -> None:
     """Raises UsageError for options that choose what is launched, or on what, where nothing is."""
     given = {"--device": arguments.device != "auto"}
-    if path.suffix == _TTGIR:
+    if path.suffix == TTGIR:
         given |= {"--launch": arguments.launch is not None, "--kernel": bool(arguments.kernel)}
     for option, there in given.items():
         if there:
@@ -215,14 +215,7 @@ def _subject_of_text(path: Path, kind: str) -> Subject:
         from tlxviz.diagrams.kinds import Subject
         from tlxviz.ir import load_program
 
-    try:
-        text = path.read_text(encoding="utf-8-sig")  # as editors on Windows write it
-    except FileNotFoundError:
-        raise UsageError(f"there is no file {path}.") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
-    except UnicodeDecodeError:
-        raise UsageError(f"{path} is not TTGIR: it is not text in UTF-8.") from None
+    text = read_ttgir(path)
     program = load_program(text, str(path))
     return Subject(program, allocation=allocation_of(text) if kind == "memory" else None)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from tlxviz import _triton
 from tlxviz._triton import memory
+from tlxviz.launch.kernels.asked_layouts import asked_layouts
 from tlxviz.launch.kernels.assembler import Assembler
 from tlxviz.launch.kernels.cubin import frame_of, registers_of
 from tlxviz.launch.kernels.locations import rebased
@@ -65,7 +66,9 @@ class Describer:
         facts = self.assembler.facts(kernel)
         first = kernel.asm.get("source")
         if isinstance(first, str):
-            facts["written"] = written(rebased(first, file, helpers))
+            first = rebased(first, file, helpers)
+            facts["written"] = written(first)
+            facts["layouts"] = asked_layouts(first, marked=_triton.marks_layouts())
         allocation = self._allocation(kernel)
         if allocation:
             facts["allocation"] = allocation

@@ -1,15 +1,18 @@
-"""The barrier operations of a kernel in its first form, before any pass of the compiler."""
+"""What a kernel is in its first form, before any pass of the compiler: its barrier operations, and where things are."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 _OPERATION = re.compile(
     r"^\s*(?:%[^=]*= )?\"?((?:ttng|ttg|tlx|gpu)\.[\w.]*(?:barrier|wait|arrive|fence)\w*)\b.*?\bloc\((.*)\)$",
     re.MULTILINE,
 )
+# %x = ttg.local_alloc : () -> ... loc(#loc30)
+_RESULT = re.compile(r"^\s*(%[^=]*= .*?)\s*\bloc\(((?:[^()]|\([^()]*\))*)\)$", re.MULTILINE)
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
 _REFERENCE = re.compile(r"#loc\d*")
 _PLACE = re.compile(r'^"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
@@ -29,6 +32,17 @@ def written(text: str) -> list[dict[str, Any]]:
         for (name, (file, line, column)), count in counts.items()
         if file
     ]
+
+
+def places_in(text: str) -> Iterator[tuple[str, tuple[str, int, int]]]:
+    """Each line of the text that makes a value, without its place, and the file, line and column where it is written.
+
+    Args:
+        text: MLIR as Triton prints it, with places.
+    """
+    aliases = dict(_ALIAS.findall(text))
+    for line, place in _RESULT.findall(text):
+        yield line, _innermost(place, aliases)
 
 
 def _innermost(place: str, aliases: dict[str, str]) -> tuple[str, int, int]:
