@@ -193,14 +193,16 @@ def multicast(
             descriptor, at, view = source
             there = remote_view(cta, view, rank)
             arguments += (descriptor, at, there if load.whole else there.filled)
-        heappush(sm.loop.heap, (landed, next(sm.loop.sequence), _land_multicast, (load, cta, arguments)))
+        afar = load.land, load.site, cta, arguments
+        heappush(sm.loop.heap, (landed, next(sm.loop.sequence), land_afar, afar))
 
 
-def _land_multicast(cycle: int, arrival: tuple[Multicast, Cta, tuple[Any, ...]]) -> None:
-    load, cta, arguments = arrival
-    _check_barrier(arguments[0], load.site, cta)
-    arguments[0].came(cycle, load.site, cta.index)
-    load.land(cycle, arguments)
+def land_afar(cycle: int, arrival: tuple[Callable[[int, Any], None], int, Cta, tuple[Any, ...]]) -> None:
+    """A TMA load that a CTA issued at a site has arrived, and tells a barrier that may be another CTA's."""
+    landing, site, cta, arguments = arrival
+    _check_barrier(arguments[0], site, cta)
+    arguments[0].came(cycle, site, cta.index)
+    landing(cycle, arguments)
 
 
 def _check_barrier(barrier: Barrier, site: int, cta: Cta) -> None:

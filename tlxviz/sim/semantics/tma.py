@@ -54,8 +54,11 @@ def _issue_cycles(e: Emitter, type_: Type) -> float:
 def tma_load(e: Emitter, op: Operation) -> None:
     tma = e.unit.device.tma
     guarded = open_guard(e, op)
-    if is_remote(e, op.groups["barrier"][0]):
-        raise UnsupportedOperation("a TMA load that tells the barrier of another CTA (two_ctas), which Hopper cannot")
+    afar = is_remote(e, op.groups["barrier"][0])
+    if afar and e.unit.device.tcgen05 is None:
+        raise UnsupportedOperation(
+            "a TMA load that tells the barrier of another CTA (two_ctas), which Hopper cannot: try --device sim:b200"
+        )
     target = op.groups["dst"][0]
     size = _block_bytes(target.type)
     b = barrier(e, op.groups["barrier"][0])
@@ -101,16 +104,14 @@ def tma_load(e: Emitter, op: Operation) -> None:
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, cause=row, engine=TMA, barrier=b)
-        cause = f"{row} + 1"
+        cause = e.foreign(f"{row} + 1") if afar else f"{row} + 1"
+    landing, arguments = "land", f"{b}, {size}, {cause}"
     if needed:
-        desc = e.scalar(op.groups["desc"][0])
-        if whole:
-            method, arrival = "tile", view
-        else:
-            arrival = f"{view}.tensor"
-        e.line(f"heappush(heap, ({landed}, next(seq), land_{method}, ({b}, {size}, {cause}, {desc}, {at}, {arrival})))")
-    else:
-        e.line(f"heappush(heap, ({landed}, next(seq), land, ({b}, {size}, {cause})))")
+        landing = "land_tile" if whole else f"land_{method}"
+        arguments += f", {e.scalar(op.groups['desc'][0])}, {at}, {view if whole else f'{view}.tensor'}"
+    if afar:
+        landing, arguments = "land_afar", f"{landing}, {e.site()}, cta, ({arguments})"
+    e.line(f"heappush(heap, ({landed}, next(seq), {landing}, ({arguments})))")
     close_guard(e, guarded)
 
 
