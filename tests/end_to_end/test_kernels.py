@@ -36,6 +36,18 @@ CASES = [
         (KERNELS / "blackwell_gemm_ws.py", f"--block-n 64 --m 2560 --n 1280 --k 64 {options}")
         for options in ("", "--ctas 2", "--schedule clc", "--ctas 2 --schedule clc")
     ),
+    *(
+        (KERNELS / "blackwell_fa_ws.py", f"--length {length} --dim {d} {options}")
+        for length, d, options in [
+            (1, 128, ""),
+            (127, 64, "--causal"),
+            (129, 128, "--causal --dtype bf16"),
+            (600, 128, "--stages 2"),
+            (600, 64, "--causal --batch 2"),
+        ]
+    ),
+    # more tiles than CTAs
+    (KERNELS / "blackwell_fa_ws.py", "--length 300 --batch 2 --heads 60 --dim 64 --causal"),
     (KERNELS / "plain_gemm.py", "--block-m 64 --block-n 64 --block-k 32 --m 256 --n 256 --k 256"),
     *((SCRIPTS / f"{name}.py", "") for name in ("vector_add", "fused_softmax", "layer_norm", "matmul", "elementwise")),
     (SCRIPTS / "layer_norm.py", "--columns 1"),
@@ -72,6 +84,9 @@ def device_of(script: Path) -> str:
         ("blackwell_gemm_ws", "--ctas 3", "CTAS is 3 and must be 1, or 2 for pairs"),
         ("blackwell_gemm_ws", "--schedule x", "the schedule is 'x' and must be one of static, clc"),
         ("blackwell_gemm_ws", "--stages 5", "STAGES is 5 and must be 1 to 4: a slot has 49152 bytes of shared memory"),
+        ("blackwell_fa_ws", "--dim 32", "D is 32 and must be 64 or 128: O of two halves and S have to fit into tensor"),
+        ("blackwell_fa_ws", "--length 0", "batch, heads, length and dim are (1, 2, 0, 128) and must be 1 or more"),
+        ("blackwell_fa_ws", "--stages 4", "STAGES is 4 and must be 2 to 3: there is shared memory for so many blocks"),
         ("blackwell_gemm_ws", "--block-n 512", "BLOCK_N is 512 and must be 64, 128 or 256: two accumulators fill"),
     ],
 )
