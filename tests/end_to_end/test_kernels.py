@@ -48,6 +48,16 @@ CASES = [
     ),
     # more tiles than CTAs
     (KERNELS / "blackwell_fa_ws.py", "--length 300 --batch 2 --heads 60 --dim 64 --causal"),
+    *(
+        (KERNELS / "blackwell_grouped_gemm.py", options)
+        for options in (
+            "--rows 1 --n 8 --k 8",
+            "--rows 128,256,0,0,129 --n 264 --k 72",
+            "--rows 0,0,700,1,1,0,5,128,0 --n 1000 --k 520",
+            # more tiles than CTAs
+            "--rows 300,20,1000,600,77,500 --n 1280 --k 64 --block-n 64 --stages 2",
+        )
+    ),
     (KERNELS / "plain_gemm.py", "--block-m 64 --block-n 64 --block-k 32 --m 256 --n 256 --k 256"),
     *((SCRIPTS / f"{name}.py", "") for name in ("vector_add", "fused_softmax", "layer_norm", "matmul", "elementwise")),
     (SCRIPTS / "layer_norm.py", "--columns 1"),
@@ -87,6 +97,13 @@ def device_of(script: Path) -> str:
         ("blackwell_fa_ws", "--dim 32", "D is 32 and must be 64 or 128: O of two halves and S have to fit into tensor"),
         ("blackwell_fa_ws", "--length 0", "batch, heads, length and dim are (1, 2, 0, 128) and must be 1 or more"),
         ("blackwell_fa_ws", "--stages 4", "STAGES is 4 and must be 2 to 3: there is shared memory for so many blocks"),
+        ("blackwell_grouped_gemm", "--rows 0", "the number of rows is 0 and must be 1 or more"),
+        (
+            "blackwell_grouped_gemm",
+            "--rows=3,-1",
+            "the rows of groups are '3,-1' and must be numbers with commas between",
+        ),
+        ("blackwell_grouped_gemm", "--k 12", "K is 12 and must be a multiple of 8"),
         ("blackwell_gemm_ws", "--block-n 512", "BLOCK_N is 512 and must be 64, 128 or 256: two accumulators fill"),
     ],
 )
