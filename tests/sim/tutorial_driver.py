@@ -39,11 +39,11 @@ def tutorial(name: str) -> Any:
     return module
 
 
-def compare(got: torch.Tensor, wanted: torch.Tensor) -> None:
+def compare(got: torch.Tensor, wanted: torch.Tensor, tolerance: float = TOLERANCE) -> None:
     error = ((got.float() - wanted.float()).norm() / wanted.float().norm()).item()
     print(f"relative error {error:.2e}")
-    if not error <= TOLERANCE:
-        sys.exit(f"relative error {error:.2e} is above {TOLERANCE}")
+    if not error <= tolerance:
+        sys.exit(f"relative error {error:.2e} is above {tolerance}")
 
 
 def allocate(size: int, align: int, stream: int | None) -> torch.Tensor:

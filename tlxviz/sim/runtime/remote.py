@@ -193,16 +193,23 @@ def multicast(
             descriptor, at, view = source
             there = remote_view(cta, view, rank)
             arguments += (descriptor, at, there if load.whole else there.filled)
-        afar = load.land, load.site, cta, arguments
-        heappush(sm.loop.heap, (landed, next(sm.loop.sequence), land_afar, afar))
+        heappush(sm.loop.heap, (landed, next(sm.loop.sequence), _land_multicast, (load, cta, arguments)))
 
 
-def land_afar(cycle: int, arrival: tuple[Callable[[int, Any], None], int, Cta, tuple[Any, ...]]) -> None:
-    """A TMA load that a CTA issued at a site has arrived, and tells a barrier that may be another CTA's."""
-    landing, site, cta, arguments = arrival
+def _land_multicast(cycle: int, arrival: tuple[Multicast, Cta, tuple[Any, ...]]) -> None:
+    load, cta, arguments = arrival
+    _check_barrier(arguments[0], load.site, cta)
+    arguments[0].came(cycle, load.site, cta.index)
+    load.land(cycle, arguments)
+
+
+def land_for_pair(cycle: int, arrival: tuple[Callable[[int, Any], None], int, Cta, tuple[Any, ...]]) -> None:
+    """A TMA load into the CTA's own memory has arrived, and tells a barrier of the other CTA of its pair: what happens
+    then, by which site and CTA it was issued, and the arguments, of which the barrier is the first."""
+    land, site, cta, arguments = arrival
     _check_barrier(arguments[0], site, cta)
     arguments[0].came(cycle, site, cta.index)
-    landing(cycle, arguments)
+    land(cycle, arguments)
 
 
 def _check_barrier(barrier: Barrier, site: int, cta: Cta) -> None:

@@ -54,11 +54,9 @@ def _issue_cycles(e: Emitter, type_: Type) -> float:
 def tma_load(e: Emitter, op: Operation) -> None:
     tma = e.unit.device.tma
     guarded = open_guard(e, op)
-    afar = is_remote(e, op.groups["barrier"][0])
-    if afar and e.unit.device.tcgen05 is None:
-        raise UnsupportedOperation(
-            "a TMA load that tells the barrier of another CTA (two_ctas), which Hopper cannot: try --device sim:b200"
-        )
+    remote = is_remote(e, op.groups["barrier"][0])
+    if remote and e.unit.device.tcgen05 is None:
+        raise UnsupportedOperation("a TMA load that tells the barrier of another CTA (two_ctas), which Hopper cannot")
     target = op.groups["dst"][0]
     size = _block_bytes(target.type)
     b = barrier(e, op.groups["barrier"][0])
@@ -104,14 +102,19 @@ def tma_load(e: Emitter, op: Operation) -> None:
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, cause=row, engine=TMA, barrier=b)
-        cause = e.foreign(f"{row} + 1") if afar else f"{row} + 1"
-    landing, arguments = "land", f"{b}, {size}, {cause}"
+        cause = e.foreign(f"{row} + 1") if remote else f"{row} + 1"
     if needed:
-        landing = "land_tile" if whole else f"land_{method}"
-        arguments += f", {e.scalar(op.groups['desc'][0])}, {at}, {view if whole else f'{view}.tensor'}"
-    if afar:
-        landing, arguments = "land_afar", f"{landing}, {e.site()}, cta, ({arguments})"
-    e.line(f"heappush(heap, ({landed}, next(seq), {landing}, ({arguments})))")
+        desc = e.scalar(op.groups["desc"][0])
+        if whole:
+            method, arrival = "tile", view
+        else:
+            arrival = f"{view}.tensor"
+        landing, arguments = f"land_{method}", f"({b}, {size}, {cause}, {desc}, {at}, {arrival})"
+    else:
+        landing, arguments = "land", f"({b}, {size}, {cause})"
+    if remote:
+        landing, arguments = "land_for_pair", f"({landing}, {e.site()}, cta, {arguments})"
+    e.line(f"heappush(heap, ({landed}, next(seq), {landing}, {arguments}))")
     close_guard(e, guarded)
 
 
