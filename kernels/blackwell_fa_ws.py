@@ -37,6 +37,8 @@ STRIPS = tl.constexpr(2)
 SHRUNK = tl.constexpr(32)
 # What an SM has for a CTA, less what barriers, factors and the compiler's scratch memory take.
 SHARED_MEMORY = 232448 - 4096
+# How much of K and V a group of heads may have: a part of L2 that stays while others come.
+L2_SHARE = 32 * 2**20
 
 
 @triton.jit
@@ -46,16 +48,20 @@ def slot_and_phase(step, STAGES: tl.constexpr):
 
 
 @triton.jit
-def place_of_tile(tile, LENGTH, CAUSAL: tl.constexpr):
-    """Head and first row of a tile. Tiles of a head are neighbours, so that they share K and V in L2.
+def place_of_tile(tile, HEADS, LENGTH, GROUP, CAUSAL: tl.constexpr):
+    """Head and first row of a tile. Tiles of GROUP heads are neighbours, so that they find K and V in L2.
 
-    With a mask the long ones, which are the last of a head, come first.
+    With a mask the long ones, which are the last of a head, come first: those of all heads of the group, so that each
+    CTA gets as many blocks as the others.
     """
     tiles = tl.cdiv(LENGTH, HALVES * ROWS)
-    within = tile % tiles
+    first = tile // (GROUP * tiles) * GROUP
+    heads = min(HEADS - first, GROUP)
+    within = tile % (GROUP * tiles)
+    place = within // heads
     if CAUSAL:
-        within = tiles - 1 - within
-    return tile // tiles, within * (HALVES * ROWS)
+        place = tiles - 1 - place
+    return first + within % heads, place * (HALVES * ROWS)
 
 
 @triton.jit
@@ -135,6 +141,7 @@ def blackwell_fa_ws(
     lse_ptr,
     HEADS,
     LENGTH,
+    GROUP,
     scale,
     D: tl.constexpr,
     STAGES: tl.constexpr,
@@ -168,7 +175,7 @@ def blackwell_fa_ws(
             upper = 0
             lower = 0
             for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
-                head, row = place_of_tile(tile, LENGTH, CAUSAL)
+                head, row = place_of_tile(tile, HEADS, LENGTH, GROUP, CAUSAL)
                 upper_blocks = blocks_of(row, LENGTH, CAUSAL)
                 lower_blocks = blocks_of(row + ROWS, LENGTH, CAUSAL)
                 # The first products of a tile replace what is in O.
@@ -219,7 +226,7 @@ def blackwell_fa_ws(
             half = tlx.async_task_replica_id()
             step = 0
             for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
-                head, first_row = place_of_tile(tile, LENGTH, CAUSAL)
+                head, first_row = place_of_tile(tile, HEADS, LENGTH, GROUP, CAUSAL)
                 row = first_row + half * ROWS
                 blocks = blocks_of(row, LENGTH, CAUSAL)
                 whole = LENGTH // BLOCK_N
@@ -281,7 +288,7 @@ def blackwell_fa_ws(
             upper = 0
             lower = 0
             for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
-                head, row = place_of_tile(tile, LENGTH, CAUSAL)
+                head, row = place_of_tile(tile, HEADS, LENGTH, GROUP, CAUSAL)
                 upper_blocks = blocks_of(row, LENGTH, CAUSAL)
                 lower_blocks = blocks_of(row + ROWS, LENGTH, CAUSAL)
 
@@ -326,7 +333,7 @@ def blackwell_fa_ws(
             done = 0
             copy = 0
             for tile in range(tl.program_id(0), tiles, tl.num_programs(0)):
-                head, row = place_of_tile(tile, LENGTH, CAUSAL)
+                head, row = place_of_tile(tile, HEADS, LENGTH, GROUP, CAUSAL)
                 tlx.barrier_wait(q_empty[0], (done & 1) ^ 1)
                 tlx.barrier_expect_bytes(q_full[0], ROWS * D * 2)
                 tlx.async_descriptor_load(q_desc, q_tiles[0], [head, row, 0], q_full[0])
@@ -382,6 +389,7 @@ def attention(
         lse,
         batch * heads,
         length,
+        max(1, L2_SHARE // (2 * length * d * 2)) if causal else 1,
         math.log2(math.e) / math.sqrt(d),
         D=d,
         STAGES=stages,
