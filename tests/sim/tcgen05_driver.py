@@ -30,6 +30,32 @@ def _attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, 
     return torch.softmax(scores, dim=-1) @ v.float()
 
 
+def backward(module: Any, options: dict[str, Any]) -> None:
+    """The gradients; the tutorials' own calls measure which of several configurations is fastest, here one is given."""
+    module._attn_fwd_ws.configs = module._attn_fwd_ws.configs[:1]
+    module._attn_bwd_ws.configs = [module._attn_bwd_ws.configs[options["configuration"]]]
+    causal = options["causal"]
+    q, k, v = (torch.randn(*options["sizes"], device="cuda", dtype=torch.float16) for _ in range(3))
+    weights = torch.randn_like(q)
+    exact = [each.float().requires_grad_() for each in (q, k, v)]
+    (_attention(*exact, 0.5, causal=causal) * weights.float()).sum().backward()
+    for each in (q, k, v):
+        each.requires_grad_()
+    module.attention(q, k, v, 0.5, causal).backward(weights)
+    for got, wanted in zip((q, k, v), exact, strict=True):
+        compare(got.grad, wanted.grad, 3e-3)
+
+
+def divided_attention(module: Any, options: dict[str, Any]) -> None:
+    """Attention in plain Triton that the compiler divides among warp groups, with the tuner's first configuration."""
+    module._attn_fwd_persist.configs = module._attn_fwd_persist.configs[:1]
+    q, k, v = (torch.randn(*options["sizes"], device="cuda", dtype=torch.float16) for _ in range(3))
+    causal = options["causal"]
+    more = () if options["short"] else (False, 0, False)
+    got = module.attention(q, k, v, causal, 0.5, "ws_persistent", *more)
+    compare(got, _attention(q, k, v, 0.5, causal=causal))
+
+
 def grouped(module: Any, options: dict[str, Any]) -> None:
     """Of each pair N has to be K, which the tutorial takes for granted."""
     left = [torch.randn(size, device="cuda", dtype=torch.float16) for size in options["sizes"]]
@@ -113,6 +139,8 @@ def stand_in_for_torchao() -> None:
 
 CASES |= {
     "attention": attention,
+    "backward": backward,
+    "divided_attention": divided_attention,
     "grouped": grouped,
     "products": products,
     "cross_attention": cross_attention,

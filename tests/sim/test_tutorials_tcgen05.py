@@ -136,6 +136,31 @@ def test_attention(name: str, options: dict[str, Any]):
     run(name, "attention", {"sizes": [1, 2, 512, 128], **options})
 
 
+@pytest.mark.parametrize(
+    ("name", "causal"),
+    [
+        ("fused_attention_ws_device_tma", False),
+        ("fused_attention_ws_device_tma_dp", False),
+        ("fused_attention_ws_device_tma_dp", True),
+    ],
+)
+def test_attention_that_the_compiler_divides(name: str, causal: bool):
+    """Its aliases of tensor memory are slices of three-dimensional buffers, and slots packed otherwise than these."""
+    options = {"sizes": [1, 2, 256, 128], "causal": causal, "short": name.endswith("dp")}
+    run(name, "divided_attention", options)
+
+
+@pytest.mark.parametrize(
+    ("causal", "configuration"),
+    [(False, 0), pytest.param(True, 1, marks=pytest.mark.slow), (True, 2)],
+    ids=["64-rows", "warp-barrier", "pairs"],
+)
+def test_gradients_of_attention(causal: bool, configuration: int):
+    options = {"sizes": [1, 1, 256, 128], "causal": causal, "configuration": configuration}
+    recorder = run("blackwell_fa_ws_pipelined_persistent", "backward", options)
+    assert "_attn_bwd_ws" in [launch.kernel for launch in recorder.trace.launches]
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention_in_mxfp8(causal: bool):
     name = "blackwell_fa_ws_pipelined_persistent_mxfp8"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from tlxviz._errors import TlxvizError, UsageError
+from tlxviz.commands.script_device import CONSTANT, device_of_script
 from tlxviz.embedded.record import DEFAULT_DEVICE
 
 _MOST = 1 << 20
@@ -154,17 +156,30 @@ class OnGpuFlag(OnGpu):
         super().__call__(parser, namespace, True, option_string)
 
 
-def simulated_device(choice: str, known: Sequence[str], obstacle: Callable[[], str | None]) -> str | None:
+def simulated_device(
+    choice: str, known: Sequence[str], obstacle: Callable[[], str | None], script: Path | None = None
+) -> str | None:
     """Name or data file of the device to simulate for a `--device` choice; None for the machine's own GPU.
 
     Args:
         choice: `auto`, `cuda` or `sim:` and a name.
         known: Names of devices.
         obstacle: Says why no kernel can run on the machine's own GPU; None if they can.
+        script: Which may name the device that `auto` simulates; None if there is none to read.
+
+    Raises:
+        UsageError: there is no such device, also where the script names it.
+        TlxvizError: `cuda`, and no kernel can run on the machine's own GPU.
     """
+    source = ""
     if choice == "auto":
-        return DEFAULT_DEVICE if obstacle() else None
-    if choice == "cuda":
+        if obstacle() is None:
+            return None
+        asked = device_of_script(script) if script is not None else None
+        if asked is None:
+            return DEFAULT_DEVICE
+        choice, source = asked, f", which {CONSTANT} of {script} names"
+    if choice == "cuda" and not source:
         reason = obstacle()
         if reason is None:
             return None
@@ -174,6 +189,6 @@ def simulated_device(choice: str, known: Sequence[str], obstacle: Callable[[], s
         )
     kind, _, name = choice.partition(":")
     if kind != "sim" or (name not in known and not name.endswith(".toml")):
-        names = ", ".join(["auto", "cuda", *(f"sim:{name}" for name in known)])
-        raise UsageError(f"there is no device {choice!r}. Devices: {names}.")
+        names = ", ".join([*(() if source else ("auto", "cuda")), *(f"sim:{name}" for name in known)])
+        raise UsageError(f"there is no device {choice!r}{source}. Devices: {names}.")
     return name

@@ -70,7 +70,11 @@ class GraphCommand:
         add("-f", "--force", action="store_true", help="overwrite the file that -o names")
         add("--launch", metavar="N", type=int, help="this launch of a trace, or of each kernel of a script, from 0")
         add("--kernel", metavar="NAME", type=named, action="append", default=[], help="a kernel that matches: 'gemm*'")
-        add("--device", default="auto", help="what a script is simulated on: sim:h200 (the default), sim:b200, ...")
+        add(
+            "--device",
+            default="auto",
+            help="what a script is simulated on (default: what it names, else sim:h200)",
+        )
         add("--cta", metavar="N", type=parse_number, help="the CTA of an iteration or timeline (default: the longest)")
         which = parser.add_mutually_exclusive_group()
         which.add_argument(
@@ -121,7 +125,10 @@ class GraphCommand:
     def _launches(self, arguments: argparse.Namespace, script: Path | str) -> Sequence[LaunchTrace]:
         """What a script, or a module, launches, by simulation."""
         device = simulated_device(
-            arguments.device, self._backend.known_devices(), lambda: "graph needs none, and simulates"
+            arguments.device,
+            self._backend.known_devices(),
+            lambda: "graph needs none, and simulates",
+            script if isinstance(script, Path) else None,
         )
         number: int | None = arguments.launch
         if number is not None and number < 0:

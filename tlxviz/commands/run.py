@@ -51,7 +51,7 @@ class RunCommand:
             "--device",
             default="auto",
             help="cuda (this machine's GPU), sim:h100, sim:h200, sim:b200, sim:gb200, sim:FILE.toml (of calibrate); "
-            "auto (the default): cuda, or sim:h200 without a GPU",
+            "auto (the default): cuda, or without a GPU what the script names, else sim:h200",
         )
         add(
             "-o",
@@ -146,7 +146,8 @@ class RunCommand:
         return _conclude(_Run(session.trace, log, status, stopped, session.beside, watch), output, arguments)
 
     def _way(self, arguments: argparse.Namespace) -> Way:
-        name = simulated_device(arguments.device, self._backend.known_devices(), self._gpu.obstacle)
+        script = None if arguments.module else Path(arguments.script)
+        name = simulated_device(arguments.device, self._backend.known_devices(), self._gpu.obstacle, script)
         return (
             Measurement(self._gpu, self._backend, arguments)
             if name is None

@@ -121,3 +121,46 @@ def test_pairs_need_clusters():
     alone = replace(launch, ttgir=launch.ttgir.replace('"ttg.cluster-dim-x" = 2', '"ttg.cluster-dim-x" = 1'))
     with pytest.raises(UnsupportedOperation, match="in a kernel without clusters: launch it with ctas_per_cga"):
         execute(alone, device=b200())
+
+
+@triton.jit
+def loaded_for_the_leader(a_desc, b_desc, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """Each CTA loads into its own memory; the first one's barrier counts the bytes of both."""
+    half = tlx.cluster_cta_rank() % 2
+    m, n = tl.arange(0, M), tl.arange(0, N)
+    a, b = tlx.local_alloc((M, K), tl.float16, 1), tlx.local_alloc((K, N // 2), tl.float16, 1)
+    sums = tlx.local_alloc((M, N), tl.float32, 1, tlx.storage_kind.tmem)
+    ready, done = tlx.alloc_barriers(1), tlx.alloc_barriers(1)
+    if half == 0:
+        tlx.barrier_expect_bytes(ready[0], 2 * 2 * (M * K + K * N // 2))
+    tlx.async_descriptor_load(a_desc, a[0], [tl.program_id(0) * M, 0], ready[0], two_ctas=tl.constexpr(True))
+    tlx.async_descriptor_load(b_desc, b[0], [0, half * (N // 2)], ready[0], two_ctas=tl.constexpr(True))
+    tlx.barrier_wait(ready[0], 0, pred=half == 0)
+    tlx.async_dot(a[0], b[0], sums[0], use_acc=False, mBarriers=[done[0]], two_ctas=True)
+    tlx.barrier_wait(done[0], 0)
+    row = tl.program_id(0) * M + m
+    tl.store(c_ptr + row[:, None] * N + n[None, :], tlx.local_load(sums[0]))
+
+
+@executes("ttng.async_tma_copy_global_to_local", "ttng.tc_gen5_mma")
+def test_loads_of_both_ctas_tell_the_barrier_of_the_first():
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    m, n, k = 128, 128, 64
+    a, b, c = torch.randn(2 * m, k).half(), torch.randn(k, n).half(), torch.zeros(2 * m, n)
+    descriptors = [
+        TensorDescriptor(each, each.shape, each.stride(), block) for each, block in ((a, [m, k]), (b, [k, n // 2]))
+    ]
+    made = both(
+        compile_kernel(
+            loaded_for_the_leader, (2,), *descriptors, c, device=b200(), M=m, N=n, K=k, ctas_per_cga=(2, 1, 1)
+        )
+    )
+    close(c, a.double() @ b.double())
+    landed = [events(made.trace, "tma_load", cta, engine=True) for cta in (0, 1)]
+    assert [len(each) for each in landed] == [2, 2]
+    (wait,) = [
+        each for each in events(made.trace, "wait", 0) if each["released_by"] < events(made.trace, "mma", 0)[0]["row"]
+    ]
+    last = max((each for cta in landed for each in cta), key=lambda each: (each["end"], each["row"]))
+    assert wait["released_by"] == last["row"]
