@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.types import PointerType, ScalarType, TensorType, Type, bytes_of, element_of
@@ -252,9 +253,16 @@ def lanes_along(type_: TensorType, axis: int, warps: int) -> tuple[int, int]:
         across = int(encoding.parameters["warpsPerCTA"][axis])
         lanes = max(1, min(lanes, size // own))
         return lanes, max(1, min(across, size // (own * lanes)))
+    if encoding is not None and encoding.name == "linear":
+        return _steps(encoding.parameters["lane"], axis), _steps(encoding.parameters["warp"], axis)
     if encoding is not None and encoding.name == "nvidia_mma":
         return (8, 4)[axis == len(type_.shape) - 1], int(encoding.parameters["warpsPerCTA"][axis])
     return min(32, size), max(1, min(warps, size // 32))
+
+
+def _steps(bases: Sequence[Sequence[int]], axis: int) -> int:
+    """How many places along an axis the bits of a linear layout stand for."""
+    return 1 << sum(1 for basis in bases if basis[axis])
 
 
 def shared_traffic(e: Emitter, type_: Type, times: float = 1.0) -> None:

@@ -23,6 +23,7 @@ _TARGETS = {
     "ttng.async_store": "dst",
 }
 _ATOMICS = frozenset({"tt.atomic_rmw", "tt.atomic_cas"})
+_PRODUCTS = frozenset({"tt.dot", "ttng.warp_group_dot", "ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled"})
 
 
 @lru_cache(maxsize=64)
@@ -90,7 +91,13 @@ def descriptor_name(program: Program, op: Operation) -> str:
 @lru_cache(maxsize=64)
 def multiplies(program: Program) -> bool:
     """Whether it uses the tensor cores, and so much power that the SM clock falls."""
-    return any(op.name in ("tt.dot", "ttng.warp_group_dot") for op in program.module.walk())
+    return any(op.name in _PRODUCTS for op in program.module.walk())
+
+
+@lru_cache(maxsize=64)
+def pairs(program: Program) -> bool:
+    """Whether the tensor cores of two CTAs work together."""
+    return any("two_ctas" in op.attributes for op in program.module.walk())
 
 
 @lru_cache(maxsize=64)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tlxviz.sim.clusters import Cluster
     from tlxviz.sim.launch_control import Unstarted
     from tlxviz.sim.shared import SharedView
+    from tlxviz.sim.tensor_memory import TensorMemoryView
 
 Send = Callable[[Any], int | None]
 Entry = tuple[float, int, Callable[..., Any] | None, Any]
@@ -269,6 +270,7 @@ class AgentRun:
     __slots__ = (
         "begin",
         "blocked",
+        "copied",
         "copies",
         "cta",
         "done",
@@ -283,6 +285,7 @@ class AgentRun:
         "number",
         "polled",
         "polls",
+        "products",
         "refused",
         "remote",
         "seen",
@@ -311,6 +314,10 @@ class AgentRun:
         """Why it last stopped: (kind, site, since, outer, inner, barrier, parity or number of the named barrier)."""
         self.mmas: deque[tuple[int, int]] = deque()
         """Tensor-core work in flight: (cycle at which it completes, row)."""
+        self.products: tuple[int, int] = (0, -1)
+        """Of products into tensor memory: the cycle at which all until now are complete, and the row of the last."""
+        self.copied = 0
+        """Cycle at which its copies into tensor memory until now are complete."""
         self.stores: deque[tuple[int, int]] = deque()
         """TMA stores in flight: (cycle at which the source may be reused, row)."""
         self.copies: deque[tuple[int, int]] = deque()
@@ -344,12 +351,16 @@ class Sm:
         "mufu_busy",
         "mufu_free",
         "multicast_bytes",
+        "products_done",
         "reach",
         "shared_busy",
         "shared_free",
         "tensor_busy",
+        "tensor_copy_free",
         "tensor_each",
         "tensor_free",
+        "tensor_load_free",
+        "tensor_store_free",
         "tma_busy",
         "tma_free",
         "tma_load_bytes",
@@ -366,6 +377,9 @@ class Sm:
         """What its CTAs can take over."""
         self.tensor_free = self.tma_free = self.tma_store_free = 0
         self.load_free = 0
+        self.tensor_load_free = self.tensor_store_free = self.tensor_copy_free = 0
+        self.products_done = 0
+        """Cycle at which all products into tensor memory until now are complete."""
         self.compute_free = self.logic_free = self.mufu_free = self.shared_free = 0.0
         self.tensor_each = 0.0
         """What the instructions that were issued last take each."""
@@ -456,6 +470,23 @@ class Sm:
         end = cycle + took
         return end if room < end else room
 
+    def multiply(self, cycle: int, duration: int, complete: int, flop: int) -> tuple[int, int]:
+        """Queues a product into tensor memory; returns when it begins, and when it is complete: after those before.
+
+        It keeps the tensor cores busy for `duration` cycles, and is complete `complete` cycles after it has begun.
+        """
+        begin = self.tensor_free
+        if begin < cycle:
+            begin = cycle
+        self.tensor_free = begin + duration
+        done = begin + complete
+        if done < self.products_done:
+            done = self.products_done
+        self.products_done = done
+        self.tensor_busy += duration
+        self.flop += flop
+        return begin, done
+
     def read_map(self, cycle: int, name: str) -> None:
         """The TMA engine needs a descriptor: it reads it the first time."""
         self.maps.add(name)
@@ -505,8 +536,8 @@ class Cta:
     """What makes a row of this CTA the cause of another CTA's: see `clusters.ORIGIN`."""
     arrays: dict[int, list[Barrier]] = field(default_factory=dict)
     """In clusters: mbarriers that others can reach, by the number of their allocation."""
-    buffers: dict[int, SharedView] = field(default_factory=dict)
-    """In clusters: shared memory that others can reach, likewise."""
+    buffers: dict[int, SharedView | TensorMemoryView] = field(default_factory=dict)
+    """In clusters: shared and tensor memory that others can reach, likewise."""
     tensormaps: dict[Any, Any] = field(default_factory=dict)
     running: int = 0
     joiner: tuple[Send, int] | None = None

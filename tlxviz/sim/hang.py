@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tlxviz.ir.operation import Operation
-from tlxviz.ir.program import Program, SiteKind
+from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.program import Program, Site, SiteKind
 from tlxviz.ir.types import MemDescType
 from tlxviz.sim.clusters import ClusterBarrier
 from tlxviz.sim.engine import AgentRun, Barrier, Cta, NamedBarrier
@@ -206,7 +206,7 @@ def arrivers_of(program: Program, waiters: Sequence[dict[str, Any]], ended: set[
     standing = {(waiter["agent"], waiter["line"]) for waiter in waiters}
     found: list[dict[str, Any]] = []
     for site in program.sites:
-        slot = _constant_slot(site.operation)
+        slot = _constant_slot(next(iter(site.operation.groups.get("barrier", ())), None))
         if site.kind is SiteKind.TMA_LOAD or site.operation.operand("rank") is not None:
             told = site.operation.operand("barrier")
             if told is None:
@@ -217,6 +217,12 @@ def arrivers_of(program: Program, waiters: Sequence[dict[str, Any]], ended: set[
                 waiter["variable"] == variable and waiter["missing_bytes"] for waiter in waiters if variable
             )
             slot = -1
+        elif site.kind is SiteKind.MMA:
+            for told in site.operation.groups.get("barriers", ()):
+                target = program.roots.get(told)
+                if target is not None and target.name in variables:
+                    found.append(_arriver(site, target.name, _constant_slot(told), ended))
+            continue
         elif site.kind in _NAMED:
             variable = site.variable
             concerned = (slot < 0 or slot in numbers) and (site.agent.name, site.location.line) not in standing
@@ -224,18 +230,20 @@ def arrivers_of(program: Program, waiters: Sequence[dict[str, Any]], ended: set[
             variable = site.variable
             concerned = site.kind in _ARRIVALS and variable in variables
         if concerned and (numbers or site.kind not in _NAMED):
-            found.append(
-                {
-                    "agent": site.agent.name,
-                    "variable": variable,
-                    "slot": slot,
-                    "file": site.location.file,
-                    "line": site.location.line,
-                    "ended": site.agent.name in ended,
-                    "remote": _is_remote(site.operation),
-                }
-            )
+            found.append(_arriver(site, variable, slot, ended))
     return found
+
+
+def _arriver(site: Site, variable: str, slot: int, ended: set[str]) -> dict[str, Any]:
+    return {
+        "agent": site.agent.name,
+        "variable": variable,
+        "slot": slot,
+        "file": site.location.file,
+        "line": site.location.line,
+        "ended": site.agent.name in ended,
+        "remote": _is_remote(site.operation),
+    }
 
 
 def _is_remote(op: Operation) -> bool:
@@ -243,12 +251,12 @@ def _is_remote(op: Operation) -> bool:
     barrier = op.operand("barrier")
     type_ = barrier.type if barrier is not None else None
     there = isinstance(type_, MemDescType) and type_.space == "shared_cluster_memory"
-    return there or op.operand("multicast") is not None or op.operand("rank") is not None
+    several = "two_ctas" in op.attributes or op.operand("multicast") is not None
+    return there or several or op.operand("rank") is not None
 
 
-def _constant_slot(op: Operation) -> int:
-    """The slot of its array, or the number, of the barrier that an operation arrives on; -1 where it varies."""
-    value = next(iter(op.groups.get("barrier", ())), None)
+def _constant_slot(value: Value | None) -> int:
+    """The slot of its array, or the number, of a barrier; -1 where it varies."""
     owner = value.owner if value is not None else None
     if isinstance(owner, Operation) and owner.name == "ttg.memdesc_index":
         owner = owner.groups["index"][0].owner

@@ -12,7 +12,7 @@ import torch
 from tlxviz.devices.model import Device
 from tlxviz.ir import load_program, name_from_source
 from tlxviz.ir.program import Program
-from tlxviz.ir.types import PointerType, ScalarType, Type, element_of
+from tlxviz.ir.types import PointerType, ScalarType, TensorDescType, Type, element_of
 from tlxviz.sim.compiler import CompiledKernel, compile_program
 from tlxviz.sim.descriptors import TileDescriptor, TileStore
 from tlxviz.sim.dtypes import torch_dtype
@@ -98,7 +98,9 @@ class Kernels:
                 continue
             kept = tiles if written is not None and tensor.untyped_storage().data_ptr() not in written else None
             padding = float("nan") if value.padding == "nan" else 0.0
-            values.append(TileDescriptor(base, offset, value.shape, value.strides, value.block, padding, kept))
+            # Triton's launcher makes it for the block that the compiler chose: half of the script's in pairs of CTAs
+            block = parameter.type.block.shape if isinstance(parameter.type, TensorDescType) else value.block
+            values.append(TileDescriptor(base, offset, value.shape, value.strides, block, padding, kept))
         self.bind(tensors)
         return values
 

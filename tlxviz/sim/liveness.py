@@ -11,7 +11,16 @@ from collections.abc import Iterator
 
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import Buffer, Program
-from tlxviz.ir.types import MemDescType, PointerType, ScalarType, TensorDescType, TensorType, element_of
+from tlxviz.ir.roots import ALLOCATIONS
+from tlxviz.ir.types import (
+    MemDescType,
+    PointerType,
+    ScalarType,
+    TensorDescType,
+    TensorType,
+    TokenType,
+    element_of,
+)
 from tlxviz.sim.sectors import narrow
 
 _CONTROL = frozenset({"scf.if", "scf.for", "scf.while", "scf.condition", "cf.cond_br", "cf.br"})
@@ -19,6 +28,8 @@ _TENSOR_DATA = {
     "tt.store": ("value", "ptr", "mask"),
     "ttg.local_store": ("value",),
     "ttg.local_scatter": ("value", "indices"),
+    "ttng.tmem_store": ("value",),
+    "ttng.tmem_alloc": ("init",),
     "ttg.remote_shmem_store": ("src",),
     "ttg.async_remote_shmem_store": ("src",),
     "ttg.local_atomic_scatter_rmw": ("value", "indices", "mask"),
@@ -34,8 +45,13 @@ _READ = {
     "ttg.local_gather": ("src",),
     "ttg.local_atomic_scatter_rmw": ("dst",),
     "ttng.warp_group_dot": ("a", "b"),
+    "ttng.tmem_load": ("src",),
 }
-"""Operations whose results depend on shared memory, with the operands that are views of it."""
+"""Operations whose results depend on shared or tensor memory, with the operands that are views of it."""
+_PRODUCTS = frozenset({"ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled"})
+"""Operations that write tensor memory."""
+_SOURCES = ("src", "a", "b", "a_scale", "b_scale")
+"""Operands that are read for what is written into a buffer."""
 _NUMBERS = frozenset(
     {
         "tt.splat",
@@ -88,6 +104,8 @@ _PURE_OPERATIONS = frozenset(
         "ttg.local_load",
         "ttg.local_gather",
         "ttng.warp_group_dot",
+        "ttng.tmem_load",
+        "ttng.tmem_subslice",
         "gpu.thread_id",
         "nvg.cluster_id",
     }
@@ -126,7 +144,9 @@ class Liveness:
             self._sources.setdefault(argument, []).append(source)
         if op.name == "tt.call":
             self._index_call(op)
-        target = op.operand("dst") or (op.result if op.name == "ttg.local_alloc" and op.operands else None)
+        target = op.operand("dst") or (op.results[0] if op.name in ALLOCATIONS and op.operands else None)
+        if op.name in _PRODUCTS:
+            target = op.operand("d")
         if target is not None:
             root = self.program.roots.get(target)
             if isinstance(root, Buffer):
@@ -188,6 +208,8 @@ class Liveness:
             op = self._definition.get(value)
             if op is None or op.name in _CONTROL or op.name == "ttg.warp_specialize":
                 continue
+            if isinstance(value.type, TokenType):
+                continue  # its operation is executed anyway, whatever it computes
             self._need(op.operands)
             for region in op.regions:
                 for inner in region.walk():
@@ -212,10 +234,11 @@ class Liveness:
             self.buffers.add(buffer)
             for writer in self._writers.get(buffer, ()):
                 self._need(writer.operands)
-                source = writer.operand("src")
-                root = self.program.roots.get(source) if source is not None else None
-                if isinstance(root, Buffer):  # a copy from buffer to buffer
-                    self._fill(root.index)
+                for part in _SOURCES:
+                    source = writer.operand(part)
+                    root = self.program.roots.get(source) if source is not None else None
+                    if isinstance(root, Buffer):  # a copy from buffer to buffer, or a product of buffers
+                        self._fill(root.index)
 
     def _places(self, pointer: Value) -> set[Value | None]:
         """The kernel arguments that a pointer is made from; with None if it, or a part of it, comes from elsewhere."""
@@ -362,6 +385,15 @@ def borrowing_buffers(program: Program) -> set[int]:
     return {buffer.index for buffer in program.buffers if buffer.index not in refused and not buffer.operation.operands}
 
 
+_READERS_OF_SLOTS = _PRODUCTS | {
+    "ttg.memdesc_trans",
+    "ttng.warp_group_dot",
+    "ttng.warp_group_dot_wait",
+    "ttg.local_load",
+    "ttng.wait_barrier",
+}
+
+
 def _by_slots(op: Operation, value: Value) -> bool:
     if not isinstance(value.type, MemDescType):
         return True
@@ -371,4 +403,4 @@ def _by_slots(op: Operation, value: Value) -> bool:
         return False
     if value.owner.name == "ttg.memdesc_index" and op.name == "ttng.async_tma_copy_global_to_local":
         return True
-    return op.name in ("ttg.memdesc_trans", "ttng.warp_group_dot", "ttng.warp_group_dot_wait", "ttg.local_load")
+    return op.name in _READERS_OF_SLOTS

@@ -83,6 +83,11 @@ class SharedView:
             view = step(view)
         return view
 
+    def twin(self) -> SharedView:
+        """A new allocation like this one."""
+        dtype = torch.uint8 if self.tensor is None else self.tensor.dtype
+        return allocate(self.buffer, self.shape, dtype, self.tensor is not None)
+
     def transposed(self, order: tuple[int, ...]) -> SharedView:
         """The same elements with dimensions in another order."""
         return self._view(order, [self.shape[axis] for axis in order], lambda tensor: tensor.permute(order))

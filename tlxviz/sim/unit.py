@@ -10,6 +10,7 @@ from typing import Any
 from tlxviz.devices.model import Device
 from tlxviz.ir.operation import Operation, Region, Value
 from tlxviz.ir.program import Agent, Program
+from tlxviz.sim.effects import pairs
 from tlxviz.sim.liveness import Liveness
 from tlxviz.sim.ptx import compile_asm
 
@@ -27,6 +28,8 @@ class Options:
     detailed: bool = False
     """Whether rows have `engine.DETAILS`."""
 
+
+_PRODUCTS = frozenset({"ttng.warp_group_dot", "ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled"})
 
 Line = tuple[int, str, Operation | None]
 """Indentation, text, and the operation that it belongs to."""
@@ -65,15 +68,40 @@ class Unit:
     """Which tensors are made of ranges and scalars only; filled by `costs`."""
     counter: int = 0
     _multiplies: bool | None = None
+    _operations: dict[str, Operation] | None = None
     _users: dict[Value, list[Operation]] | None = None
     _asm: dict[Any, str] = field(default_factory=dict[Any, str])
 
     @property
     def multiplies(self) -> bool:
-        """Whether the kernel has wgmmas."""
+        """Whether the kernel has products that run beside its warps."""
         if self._multiplies is None:
-            self._multiplies = any(op.name == "ttng.warp_group_dot" for op in self.program.module.walk())
+            self._multiplies = any(name in _PRODUCTS for name in self._first)
         return self._multiplies
+
+    @property
+    def _first(self) -> dict[str, Operation]:
+        """The first operation of each name."""
+        if self._operations is None:
+            self._operations = {}
+            for op in self.program.module.walk():
+                self._operations.setdefault(op.name, op)
+        return self._operations
+
+    @property
+    def first_tensor_alloc(self) -> Operation | None:
+        """The first allocation of tensor memory."""
+        return self._first.get("ttng.tmem_alloc")
+
+    @property
+    def copies_to_tensor_memory(self) -> bool:
+        """Whether the tensor cores copy from shared memory."""
+        return "ttng.tmem_copy" in self._first
+
+    @property
+    def pairs(self) -> bool:
+        """Whether the tensor cores of two CTAs work together."""
+        return pairs(self.program)
 
     @property
     def clustered(self) -> bool:

@@ -18,10 +18,11 @@ from tlxviz.sim import (
     pointers,
 )
 from tlxviz.sim.engine import AgentRun
-from tlxviz.sim.runtime import launch_control, reductions, remote, reports, scalars, tensors, transfers
+from tlxviz.sim.runtime import launch_control, products, reductions, remote, reports, scalars, tensors, transfers
 from tlxviz.sim.shared import allocate
+from tlxviz.sim.tensor_memory import allocate_tensor
 
-_WHOLE = (scalars, tensors, reductions, transfers, remote, launch_control, reports)
+_WHOLE = (scalars, tensors, reductions, transfers, remote, products, launch_control, reports)
 _SOME: tuple[tuple[Any, str], ...] = (
     (
         torch,
@@ -51,6 +52,7 @@ def namespace() -> dict[str, Any]:
     """Globals that all generated code starts from."""
     names: dict[str, Any] = {
         "allocate": allocate,
+        "allocate_tensor": allocate_tensor,
         "AgentRun": AgentRun,
         "heappush": heappush,
         "inf": math.inf,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappush
-from typing import Any
+from typing import Any, TypeVar
+from typing import cast as cast_type
 
 import torch
 
@@ -14,6 +15,10 @@ from tlxviz.sim.dtypes import cast
 from tlxviz.sim.engine import Barrier, Cta
 from tlxviz.sim.errors import ClusterError, RemoteFault, SimulationError
 from tlxviz.sim.shared import SharedView, allocate
+from tlxviz.sim.tensor_layout import TensorLayout
+from tlxviz.sim.tensor_memory import TensorMemoryView, allocate_tensor
+
+Memory = TypeVar("Memory", bound=SharedView | TensorMemoryView)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,17 @@ def shared_memory(cta: Cta, buffer: int, shape: Sequence[int], dtype: torch.dtyp
     if found is None:
         found = cta.buffers[buffer] = allocate(buffer, shape, dtype, values)
         found.home = cta
+    assert isinstance(found, SharedView)
+    return found
+
+
+def tensor_memory(cta: Cta, buffer: int, layout: TensorLayout, dtype: torch.dtype, values: bool) -> TensorMemoryView:
+    """One allocation of tensor memory, which products of the other CTA of a pair may have written before."""
+    found = cta.buffers.get(buffer)
+    if found is None:
+        found = cta.buffers[buffer] = allocate_tensor(buffer, layout, dtype, values)
+        found.home = cta
+    assert isinstance(found, TensorMemoryView)
     return found
 
 
@@ -62,13 +78,14 @@ def remote_barrier(cta: Cta, barrier: Barrier, rank: int) -> Barrier:
     return shared_barriers(_cluster(cta).peer(rank), barrier.array, slots)[barrier.slot]
 
 
-def remote_view(cta: Cta, view: SharedView, rank: int) -> SharedView:
-    """The shared memory at the same place in the CTA of that rank."""
-    whole = view.home.buffers[view.buffer]
-    tensor = whole.tensor
-    dtype = torch.uint8 if tensor is None else tensor.dtype
-    there = shared_memory(_cluster(cta).peer(rank), whole.buffer, whole.shape, dtype, tensor is not None)
-    return view.within(there)
+def remote_view(cta: Cta, view: Memory, rank: int) -> Memory:
+    """The memory at the same place in the CTA of that rank."""
+    peer = _cluster(cta).peer(rank)
+    there = peer.buffers.get(view.buffer)
+    if there is None:
+        there = peer.buffers[view.buffer] = view.home.buffers[view.buffer].twin()
+        there.home = peer
+    return cast_type(Memory, view.within(cast_type(Any, there)))
 
 
 def reached(view: SharedView) -> SharedView:
@@ -184,6 +201,15 @@ def _land_multicast(cycle: int, arrival: tuple[Multicast, Cta, tuple[Any, ...]])
     _check_barrier(arguments[0], load.site, cta)
     arguments[0].came(cycle, load.site, cta.index)
     load.land(cycle, arguments)
+
+
+def land_for_pair(cycle: int, arrival: tuple[Callable[[int, Any], None], int, Cta, tuple[Any, ...]]) -> None:
+    """A TMA load into the CTA's own memory has arrived, and tells a barrier of the other CTA of its pair: what happens
+    then, by which site and CTA it was issued, and the arguments, of which the barrier is the first."""
+    land, site, cta, arguments = arrival
+    _check_barrier(arguments[0], site, cta)
+    arguments[0].came(cycle, site, cta.index)
+    land(cycle, arguments)
 
 
 def _check_barrier(barrier: Barrier, site: int, cta: Cta) -> None:

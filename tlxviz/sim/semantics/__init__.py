@@ -26,7 +26,9 @@ from tlxviz.sim.semantics import (
     shapes,
     shared_memory,
     sync,
+    tcgen05,
     tensor_descriptors,
+    tensor_memory,
     tma,
     warp_specialize,
 )
@@ -55,7 +57,9 @@ __all__ = [
     "shared_memory",
     "supported_operations",
     "sync",
+    "tcgen05",
     "tensor_descriptors",
+    "tensor_memory",
     "tma",
     "warp_specialize",
 ]

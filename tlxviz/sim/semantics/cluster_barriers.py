@@ -6,6 +6,7 @@ import math
 
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import Program
+from tlxviz.sim.effects import pairs
 from tlxviz.sim.emitter import Emitter, emits
 
 _REMOTE = frozenset({"ttng.map_to_remote_buffer"})
@@ -14,12 +15,13 @@ _REMOTE = frozenset({"ttng.map_to_remote_buffer"})
 def initial_meeting(program: Program) -> Operation | None:
     """The operation after which all CTAs of a cluster meet, though the TTGIR does not say so; None if they do not.
 
-    Triton lets them meet once mbarriers are initialised that other CTAs arrive on or multicast to, in every warp, also
-    in those of tasks that have not begun. It does not for the barriers of distributed-shared-memory stores.
+    Triton lets them meet once mbarriers are initialised that other CTAs arrive on or multicast to, or that products of
+    pairs arrive on, in every warp, also in those of tasks that have not begun. It does not for the barriers of
+    distributed-shared-memory stores.
     """
     if math.prod(program.cluster) == 1:
         return None
-    if not any(op.name in _REMOTE or op.groups.get("multicast") for op in program.module.walk()):
+    if not pairs(program) and not any(op.name in _REMOTE or op.groups.get("multicast") for op in program.module.walk()):
         return None
     entry = program.kernel.regions[0].entry
     made = [op for op in entry.operations if op.name == "ttng.init_barrier"]
@@ -76,7 +78,19 @@ def meet(e: Emitter) -> None:
     """All warps of all CTAs meet; what the compiler does where the TTGIR says nothing, so no event tells of it."""
     e.order()
     e.line(f"cta.cluster.barrier.arrive(me, t, {e.unit.program.total_warps}, -1, -1)")
-    _block(e)
+    _block(e, e.site())
+
+
+def part(e: Emitter) -> None:
+    """The CTAs of pairs meet once more before they end, since tensor cores of one use the memory of the other.
+
+    What all tasks have sent to other CTAs has got there before.
+    """
+    e.flush()
+    e.line("t = max(t, *(run.remote + 1 for run in cta.agents))")
+    e.order()
+    e.line(f"cta.cluster.barrier.arrive(me, t, {e.unit.program.total_warps}, -1, -1)")
+    _block(e, "-1")
 
 
 def _arrive(e: Emitter, begin: str, *, relaxed: bool) -> None:
@@ -96,14 +110,14 @@ def _release(e: Emitter) -> None:
 
 def _wait(e: Emitter, begin: str) -> None:
     completed = e.let("me.meeting", "n") if e.traced else "-1"
-    _block(e)
+    _block(e, e.site())
     e.record(begin=begin, phase=completed, cause="cta.cluster.barrier.cause")
 
 
-def _block(e: Emitter) -> None:
+def _block(e: Emitter, site: int | str) -> None:
     outer, inner = e.iteration()
     with e.block("if cta.cluster.barrier.holds(me):"):
         e.line("cta.cluster.barrier.waiters.append(send)")
-        e.line(f"me.blocked = ('cluster_wait', {e.site()}, t, {outer}, {inner}, cta.cluster.barrier, -1)")
+        e.line(f"me.blocked = ('cluster_wait', {site}, t, {outer}, {inner}, cta.cluster.barrier, -1)")
         e.line("t = yield None")
     e.line(f"t += {round(e.unit.device.cluster.barrier_cycles)}")

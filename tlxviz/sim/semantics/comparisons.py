@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tlxviz.ir.operation import Operation
-from tlxviz.ir.types import ScalarType, Type
+from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.types import ScalarType, TensorType, Type
 from tlxviz.sim import costs
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.representation import DensePointers, Held, Pointer, Pointers, Scalar, codes
@@ -122,6 +122,12 @@ def _pointer_offsets(e: Emitter, held: Held, type_: Type) -> tuple[str, str]:
             raise AssertionError(held)
 
 
+def _as_tensor(e: Emitter, value: Value) -> str:
+    """A torch tensor also for a number, as in the body of `tt.map_elementwise`, whose arguments are tensors here."""
+    number = None if isinstance(value.type, TensorType) else uniform(e, value)
+    return e.dense(value) if number is None else f"tensor({number})"
+
+
 def _min_max(e: Emitter, op: Operation) -> None:
     costs.elementwise(e, op)
     if skip(e, op):
@@ -141,7 +147,7 @@ def _min_max(e: Emitter, op: Operation) -> None:
         else:
             finish_uniform(e, op, f"scalar_{name}({a}, {b})")
         return
-    x, y = e.dense(left), e.dense(right)
+    x, y = (_as_tensor(e, value) for value in (left, right))
     match name:
         case "maxsi" | "maximumf":
             code = f"maximum({x}, {y})"

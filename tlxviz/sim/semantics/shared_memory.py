@@ -12,6 +12,7 @@ from tlxviz.sim.representation import Absent
 from tlxviz.sim.runtime.launch_control import NUMBERS
 from tlxviz.sim.semantics.operands import scalar_type, skip
 from tlxviz.sim.semantics.sync import is_remote
+from tlxviz.sim.tensor_layout import layout_of
 
 
 def buffer_of(e: Emitter, value: Value) -> Buffer | None:
@@ -81,6 +82,9 @@ def memdesc_index(e: Emitter, op: Operation) -> None:
         e.result_scalar(op, code)
         return
     e.check_slot(where, e.shape(source)[0], name)
+    if is_tensor_memory(source):
+        e.result_scalar(op, f"{code}.at({where})")
+        return
     if root is None and scalar_type(op.result.type).name == "i64":  # of several arrays, perhaps of mbarriers
         e.result_scalar(op, f"slot_of({code}, {where})")
     else:
@@ -92,9 +96,16 @@ def memdesc_trans(e: Emitter, op: Operation) -> None:
     e.result_scalar(op, f"{e.scalar(op.operands[0])}.transposed({tuple(op.attributes['order'])})")
 
 
+def is_tensor_memory(value: Value) -> bool:
+    """Whether a value is a view of tensor memory."""
+    return isinstance(value.type, MemDescType) and value.type.space == "tensor_memory"
+
+
 @emits("ttg.memdesc_subslice")
 def memdesc_subslice(e: Emitter, op: Operation) -> None:
     offsets = tuple(op.attributes["offsets"])
+    if is_tensor_memory(op.result):
+        raise UnsupportedOperation("ttg.memdesc_subslice of tensor memory: ttng.tmem_subslice takes columns of it")
     source = e.scalar(op.operands[0])
     shape = e.shape(op.result)
     if len(offsets) != len(shape):
@@ -104,6 +115,8 @@ def memdesc_subslice(e: Emitter, op: Operation) -> None:
 
 @emits("ttg.memdesc_reshape")
 def memdesc_reshape(e: Emitter, op: Operation) -> None:
+    if is_tensor_memory(op.result):
+        raise UnsupportedOperation("ttg.memdesc_reshape of tensor memory")
     e.result_scalar(op, f"{e.scalar(op.operands[0])}.reshaped({e.shape(op.result)})")
 
 
@@ -115,9 +128,14 @@ def memdesc_reinterpret(e: Emitter, op: Operation) -> None:
         if source in e.unit.arrays:
             e.unit.arrays.add(op.result)
         return
-    e.result_scalar(
-        op, f"{e.scalar(source)}.reinterpreted({e.shape(op.result)}, {e.dtype(element_of(op.result.type))})"
-    )
+    form = tensor_layout(e, op.result) if is_tensor_memory(op.result) else str(e.shape(op.result))
+    e.result_scalar(op, f"{e.scalar(source)}.reinterpreted({form}, {e.dtype(element_of(op.result.type))})")
+
+
+def tensor_layout(e: Emitter, value: Value) -> str:
+    """A global name for the layout of a view of tensor memory."""
+    assert isinstance(value.type, MemDescType)
+    return e.constant(layout_of(value.type))
 
 
 @emits("ttg.local_load")
