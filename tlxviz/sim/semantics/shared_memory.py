@@ -83,7 +83,10 @@ def memdesc_index(e: Emitter, op: Operation) -> None:
         return
     e.check_slot(where, e.shape(source)[0], name)
     if is_tensor_memory(source):
-        e.result_scalar(op, f"{code}.at({where})")
+        slot = f"{code}.at({where})"
+        if _column_stride(source) != _column_stride(op.result):  # the layout is what the slot's type says
+            slot += f".reinterpreted({tensor_layout(e, op.result)}, {e.dtype(element_of(op.result.type))})"
+        e.result_scalar(op, slot)
         return
     if root is None and scalar_type(op.result.type).name == "i64":  # of several arrays, perhaps of mbarriers
         e.result_scalar(op, f"slot_of({code}, {where})")
@@ -99,6 +102,12 @@ def memdesc_trans(e: Emitter, op: Operation) -> None:
 def is_tensor_memory(value: Value) -> bool:
     """Whether a value is a view of tensor memory."""
     return isinstance(value.type, MemDescType) and value.type.space == "tensor_memory"
+
+
+def _column_stride(value: Value) -> object:
+    """How many elements of a view of tensor memory lie from one column to the next, as its type says."""
+    assert isinstance(value.type, MemDescType)
+    return value.type.encoding.parameters.get("colStride") if value.type.encoding is not None else None
 
 
 @emits("ttg.memdesc_subslice")
