@@ -191,11 +191,11 @@ def _others() -> list[Case]:
         *(
             Case(
                 "fused_attention_ws_device_tma",
-                f"{mode}, {variant}",
+                f"{what}, {variant}",
                 "own",
-                {**_DEVICE_TMA, "mode": mode[:3] if mode == "forward" else "bwd", "baseVariant": variant},
+                {**_DEVICE_TMA, "mode": mode, "baseVariant": variant},
             )
-            for mode in ("forward", "backward")
+            for what, mode in (("forward", "fwd"), ("backward", "bwd"))
             for variant in ("ws", "ws_persistent")
         ),
         *(

@@ -17,7 +17,7 @@ import triton
 
 TOLERANCE = 1e-3
 GRADIENTS = 3e-3
-"""Of attention, whose probabilities, outputs and their gradients are rounded to fp16 on the way."""
+"""Of attention: K is multiplied by the scale, and rounded, before the kernel gets it."""
 
 
 def folder() -> Path:
