@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlxviz.analysis.engines import copies, of_kind, products_of_cores
+from tlxviz.analysis.kinds import OF_TENSOR_MEMORY
 from tlxviz.analysis.links import Activity, Dependencies
 from tlxviz.analysis.occupation import Occupation
 from tlxviz.analysis.parts import Part, Parts
@@ -94,6 +95,7 @@ def _works_and_activities(part: Part, site: Int64) -> tuple[NDArray[np.int8], ND
             activities[there] = _ENGINES.get(track_kind, Activity.ISSUE)
             continue
         doing = dict.fromkeys(of_kind, Activity.ISSUE)
+        doing |= {each: Activity.TENSOR_MEMORY for each in doing if each in OF_TENSOR_MEMORY}
         doing |= {each: Activity.HAND_OFF for each, work in of_kind.items() if work == Work.WAIT}
         doing |= {each: Activity.COPY_LATENCY for each in doing if each == "async_copy_wait"}
         activities[there] = np.array([doing[each] for each in kinds], np.int8)[site[there]]

@@ -30,6 +30,8 @@ class Activity(IntEnum):
     """The tensor core computes."""
     UNKNOWN = 6
     """A wait of which nobody recorded what ended it."""
+    TENSOR_MEMORY = 7
+    """A warp group reads or writes tensor memory."""
 
 
 ACTIVITY_WORDS: dict[Activity, str] = {
@@ -40,6 +42,7 @@ ACTIVITY_WORDS: dict[Activity, str] = {
     Activity.COPY_BANDWIDTH: "copy bandwidth",
     Activity.PRODUCT: "tensor core",
     Activity.UNKNOWN: "not recorded",
+    Activity.TENSOR_MEMORY: "tensor memory",
 }
 """In the words of all views."""
 

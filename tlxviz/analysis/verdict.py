@@ -18,6 +18,7 @@ class Bound(StrEnum):
     COPY_LATENCY = "copy_latency"
     COPY_BANDWIDTH = "copy_bandwidth"
     ARITHMETIC = "arithmetic"
+    TENSOR_MEMORY = "tensor_memory"
     ISSUE = "issuing_products"
     SYNCHRONIZATION = "synchronization"
     LAUNCH = "launch"
@@ -35,6 +36,7 @@ _BOUNDS = {
     Activity.ARITHMETIC: Bound.ARITHMETIC,
     Activity.ISSUE: Bound.SYNCHRONIZATION,
     Activity.HAND_OFF: Bound.SYNCHRONIZATION,
+    Activity.TENSOR_MEMORY: Bound.TENSOR_MEMORY,
     Activity.UNKNOWN: Bound.UNKNOWN,
 }
 _WORDS = {
@@ -42,6 +44,7 @@ _WORDS = {
     Bound.COPY_LATENCY: "The latency of copies holds it",
     Bound.COPY_BANDWIDTH: "The bandwidth of copies holds it",
     Bound.ARITHMETIC: "A warp group's own work holds it",
+    Bound.TENSOR_MEMORY: "Tensor memory holds it",
     Bound.ISSUE: "Issuing products holds it",
     Bound.SYNCHRONIZATION: "Handing work over holds it",
     Bound.LAUNCH: "Launching it takes longest",
@@ -54,6 +57,7 @@ _WHAT = {
     Bound.COPY_LATENCY: "copies that nothing holds up",
     Bound.COPY_BANDWIDTH: "copies behind other copies",
     Bound.ARITHMETIC: "arithmetic and loads without TMA",
+    Bound.TENSOR_MEMORY: "warp groups that read and write it",
     Bound.ISSUE: "issuing products",
     Bound.SYNCHRONIZATION: "arriving, issuing and waking up",
     Bound.LAUNCH: "launching, and starting CTAs",

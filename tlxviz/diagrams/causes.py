@@ -13,6 +13,7 @@ CAUSE_WORDS: dict[Cause, str] = {
     Cause.RING_EMPTY: "ring empty",
     Cause.PARTNER: "partner",
     Cause.ARITHMETIC: "arithmetic",
+    Cause.TENSOR_MEMORY: "tensor memory",
     Cause.ISSUE: "issuing",
     Cause.SYNCHRONIZATION: "hand-off",
     Cause.OTHER: "not recorded",

@@ -29,12 +29,15 @@ _PARTS = {
 }
 """Groups of operands that somebody who reads a timeline asks for, and what each is called."""
 
-_WHOLE = frozenset({"ttg.memdesc_subslice", "ttg.memdesc_subview", "ttg.memdesc_trans", "ttng.map_to_remote_buffer"})
+_WHOLE = frozenset({
+    "ttg.memdesc_subslice", "ttg.memdesc_subview", "ttg.memdesc_trans", "ttng.map_to_remote_buffer",
+    "ttng.tmem_subslice",
+})  # fmt: skip
 """Views that are of the same slot as what they are views of."""
 _CASTS = frozenset({"arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast"})
 
 
-RECORDED: dict[SiteKind, str] = {
+_RECORDED: dict[SiteKind, str] = {
     SiteKind.WAIT: "barrier",
     SiteKind.ARRIVE: "barrier",
     SiteKind.EXPECT: "barrier",
@@ -43,9 +46,19 @@ RECORDED: dict[SiteKind, str] = {
     SiteKind.TMA_STORE: "src",
     SiteKind.TMA_REDUCE: "src",
     SiteKind.ASYNC_COPY: "dst",
-    SiteKind.MMA: "b",
+    SiteKind.CLC: "response",
+    SiteKind.TMEM_LOAD: "src",
+    SiteKind.TMEM_STORE: "dst",
+    SiteKind.TMEM_COPY: "dst",
 }
-"""By kind of site, the group of the operand whose slot an event has in its column `slot`."""
+_SUMS_IN_MEMORY = frozenset({"ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled"})
+
+
+def recorded_operand(site: Site) -> str:
+    """The group of the operand whose slot an event of a site has in its column `slot`; empty for none."""
+    if site.kind is SiteKind.MMA:
+        return "d" if site.operation.name in _SUMS_IN_MEMORY else "b"
+    return _RECORDED.get(site.kind, "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ CAUSES = {
     PathCause.COPY_LATENCY: "copy latency",
     PathCause.COPY_BANDWIDTH: "copy bandwidth",
     PathCause.ARITHMETIC: "arithmetic of {role}",
+    PathCause.TENSOR_MEMORY: "tensor memory",
     PathCause.ISSUE: "issue",
     PathCause.HAND_OFF: "hand-offs",
     PathCause.BETWEEN: "between CTAs",
@@ -31,6 +32,7 @@ ROLE_CAUSES = {
     Cause.RING_EMPTY: "ring empty",
     Cause.PARTNER: "partner",
     Cause.ARITHMETIC: "arithmetic",
+    Cause.TENSOR_MEMORY: "tensor memory",
     Cause.ISSUE: "issue",
     Cause.SYNCHRONIZATION: "synchronization",
     Cause.PROLOGUE: "prologue",
@@ -65,6 +67,10 @@ _SITES = {
     "async_copy": "copy",
     "mma": "MMA",
     "mma_commit": "MMA commit",
+    "tmem_load": "TMEM read",
+    "tmem_store": "TMEM write",
+    "tmem_copy": "copy to TMEM",
+    "clc": "next tile (CLC)",
 }
 _MUCH = 0.2
 """Of the difference: causes that differ by so much are named."""

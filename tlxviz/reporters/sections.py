@@ -29,6 +29,7 @@ CAUSE_WORDS = {
     Cause.RING_EMPTY: "ring empty: producer late",
     Cause.PARTNER: "partner at a named barrier",
     Cause.ARITHMETIC: "arithmetic, plain loads",
+    Cause.TENSOR_MEMORY: "tensor memory, read and written",
     Cause.ISSUE: "issuing work",
     Cause.SYNCHRONIZATION: "synchronization",
     Cause.PROLOGUE: "prologue",

@@ -68,6 +68,11 @@ _WARP_GROUP_ISSUES = {
     "async_copy": ("issue copy", "slot bytes"),
     "cluster_arrive": ("cluster arrive", "phase"),
     "clc": ("next tile", "slot phase bytes"),
+    "tmem_copy": ("issue copy to TMEM", "slot bytes"),
+}
+_WARP_GROUP_WORK = {
+    "tmem_load": ("read TMEM", "slot bytes"),
+    "tmem_store": ("write TMEM", "slot bytes"),
 }
 _TMA_LOADS = {"tma_load": ("load", "slot phase bytes released_by")}
 _TMA_COPIES = {"async_copy": ("copy", "slot bytes released_by")}
@@ -88,6 +93,7 @@ MEANINGS: dict[tuple[str, TrackKind], EventMeaning] = {
     for meaning in [
         *_entries(TrackKind.WARP_GROUP, Work.WAIT, _WARP_GROUP_WAITS, _REACHED, _GOES_ON),
         *_entries(TrackKind.WARP_GROUP, Work.ISSUE, _WARP_GROUP_ISSUES, _REACHED, _GOES_ON),
+        *_entries(TrackKind.WARP_GROUP, Work.BUSY, _WARP_GROUP_WORK, _REACHED, "the data have moved"),
         *_entries(TrackKind.TMA, Work.BUSY, _TMA_LOADS, _ACCEPTED, "the data is in shared memory"),
         *_entries(TrackKind.TMA, Work.BUSY, _TMA_COPIES, _ACCEPTED, "the data is in shared memory"),
         *_entries(TrackKind.TMA, Work.BUSY, _TMA_STORES, _ACCEPTED, "the source may be written again"),

@@ -80,7 +80,7 @@ def multiply_paired(
         row: The row of the issue; -1 where nothing is recorded.
         base: What the warp group adds to the codes of its rows.
         iteration: Iterations of the outermost and the innermost loop.
-        slot: The slot of B.
+        slot: The slot of the sum.
 
     Returns:
         The cycles at which it begins and at which it is complete.
