@@ -33,9 +33,10 @@ HOPPER = {
     "prefetch_tensormap reinterpret_tensor_descriptor tensormap_create tensormap_fenceproxy_acquire "
     "vote_ballot_sync wait_barrier wait_barrier_named warp_group_dot warp_group_dot_wait",
 }
-# What kernels compiled for sm_100 have besides, as far as it is simulated.
+# What kernels compiled for sm_100 have besides.
 BLACKWELL = {
-    "ttng": "async_clc_try_cancel clc_query_cancel",
+    "ttng": "async_clc_try_cancel clc_query_cancel tc_gen5_commit tc_gen5_mma tc_gen5_mma_scaled tmem_alloc tmem_copy "
+    "tmem_load tmem_store tmem_subslice",
 }
 FRAMES = {"builtin.module", "tt.func"}
 """Operations that hold others and have no semantics of their own."""

@@ -258,7 +258,7 @@ def test_an_allocation_with_an_initial_value_and_a_token():
 
 @pytest.mark.parametrize("stored", [True, False])
 def test_a_store_with_a_predicate(stored: bool):
-    run_, x, y = by_hand(
+    _, x, y = by_hand(
         "%tile = ttng.tmem_alloc : () -> !ttg.memdesc<128x32xf32, #tmem, #ttng.tensor_memory, mutable>\n"
         f"%flag = arith.constant {'true' if stored else 'false'}\n"
         "ttng.tmem_store %value, %tile, %flag : tensor<128x32xf32, #blocked> -> "

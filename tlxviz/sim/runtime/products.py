@@ -157,6 +157,8 @@ def copy_to_tensor_memory(
     value = source.filled
     if scales:
         value = _unpacked(value, target.shape[0])
+        if not value.is_floating_point():
+            value = value.contiguous().view(target.dtype)
     if products[0] > cycle:
         heappush(loop.heap, (products[0], next(loop.sequence), _arrive_copy, (target, value.clone())))
     else:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tlxviz.ir.operation import Region
 from tlxviz.sim.emitter import Emitter
 from tlxviz.sim.semantics.cf import emit_body
+from tlxviz.sim.semantics.cluster_barriers import part
 
 
 def write_agent(e: Emitter, name: str, parameters: Sequence[str], region: Region) -> None:
@@ -14,6 +15,8 @@ def write_agent(e: Emitter, name: str, parameters: Sequence[str], region: Region
     emit_body(e, region)
     e.settle_loads()
     e.order()
+    if e.unit.pairs and e.unit.clustered and e.agent is not None and e.agent.task == 0:
+        part(e)
     # a default task that does nothing after its partitions have ended did end when it began to wait for them
     e.line(f"return {e.joined_at[0]} if t == {e.joined_at[1]} else t" if e.joined_at else "return t")
     e.unit.add_function(f"def {name}({', '.join(['cta', 'me', *parameters])}):", e.body, ["t = yield", *prologue(e)])

@@ -78,7 +78,14 @@ def meet(e: Emitter) -> None:
     """All warps of all CTAs meet; what the compiler does where the TTGIR says nothing, so no event tells of it."""
     e.order()
     e.line(f"cta.cluster.barrier.arrive(me, t, {e.unit.program.total_warps}, -1, -1)")
-    _block(e)
+    _block(e, e.site())
+
+
+def part(e: Emitter) -> None:
+    """The CTAs of pairs meet once more before they end, since tensor cores of one use the memory of the other."""
+    e.order()
+    e.line(f"cta.cluster.barrier.arrive(me, t, {e.unit.program.total_warps}, -1, -1)")
+    _block(e, "-1")
 
 
 def _arrive(e: Emitter, begin: str, *, relaxed: bool) -> None:
@@ -98,14 +105,14 @@ def _release(e: Emitter) -> None:
 
 def _wait(e: Emitter, begin: str) -> None:
     completed = e.let("me.meeting", "n") if e.traced else "-1"
-    _block(e)
+    _block(e, e.site())
     e.record(begin=begin, phase=completed, cause="cta.cluster.barrier.cause")
 
 
-def _block(e: Emitter) -> None:
+def _block(e: Emitter, site: int | str) -> None:
     outer, inner = e.iteration()
     with e.block("if cta.cluster.barrier.holds(me):"):
         e.line("cta.cluster.barrier.waiters.append(send)")
-        e.line(f"me.blocked = ('cluster_wait', {e.site()}, t, {outer}, {inner}, cta.cluster.barrier, -1)")
+        e.line(f"me.blocked = ('cluster_wait', {site}, t, {outer}, {inner}, cta.cluster.barrier, -1)")
         e.line("t = yield None")
     e.line(f"t += {round(e.unit.device.cluster.barrier_cycles)}")
