@@ -169,7 +169,7 @@ def slot_index(value: Value) -> SlotIndex | None:
     """
     leading: Value | None = None
     while True:
-        value = _captured(value)
+        value = captured(value)
         if not isinstance(value.owner, Operation):
             return None
         made = value.owner
@@ -186,14 +186,14 @@ def affine(value: Value) -> SlotIndex:
     """A number as another number and a constant that is added to it."""
     offset = 0
     while True:
-        value = _captured(value)
+        value = captured(value)
         constant = constant_int(value)
         if constant is not None:
             return SlotIndex(None, offset + constant)
         made = value.owner
         if not isinstance(made, Operation):
             return SlotIndex(value, offset)
-        constants = [constant_int(_captured(each)) for each in made.operands]
+        constants = [constant_int(captured(each)) for each in made.operands]
         match made.name, constants:
             case "arith.addi", [None, int(added)]:
                 offset, value = offset + added, made.operands[0]
@@ -207,7 +207,7 @@ def affine(value: Value) -> SlotIndex:
                 return SlotIndex(value, offset)
 
 
-def _captured(value: Value) -> Value:
+def captured(value: Value) -> Value:
     """What a partition's argument is outside of it."""
     while isinstance(value.owner, Block) and value.owner.region is not None:
         parent = value.owner.region.parent

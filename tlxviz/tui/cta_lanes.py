@@ -71,7 +71,7 @@ class CtaMaker:
         yield from self._counters()
         if any(site.kind == "wait" for site in self._launch.sites):
             yield self._barriers()
-        if any(site.kind == "tma_load" for site in self._launch.sites):
+        if any(site.kind in ("tma_load", "tmem_load") for site in self._launch.sites):
             yield self._buffers()
 
     def _of_track(self, number: int) -> Iterator[Lane]:
