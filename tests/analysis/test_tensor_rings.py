@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from analysis.blackwell_traces import tiles
 
+from tlxviz.analysis.account import Account
+from tlxviz.analysis.findings import Finding, findings
 from tlxviz.analysis.occupation import occupation
 from tlxviz.analysis.ring_fills import NEVER, Fills
 from tlxviz.analysis.rings import rings
@@ -14,7 +16,7 @@ from tlxviz.analysis.slot_times import slot_times
 from tlxviz.analysis.tensor_rings import tensor_rings
 from tlxviz.ir import load_program
 from tlxviz.ir.tensor_slots import tensor_slot
-from tlxviz.trace.model import Events
+from tlxviz.trace.model import Events, LaunchTrace
 
 
 def lives(fills: Fills) -> list[tuple[int, ...]]:
@@ -131,3 +133,35 @@ def test_an_allocation_without_slots_is_slot_0():
     columns = trace.events.columns | {"slot": np.full_like(trace.events["slot"], -1)}
     (ring,) = tensor_rings(replace(trace, events=Events(columns)), 0)
     assert ring.slots == (0,)
+
+
+def finding(trace: LaunchTrace) -> Finding | None:
+    return next((each for each in findings(Account(trace)) if each.id == "accumulators-full"), None)
+
+
+def test_a_single_accumulator_holds_up_the_tensor_core():
+    trace = tiles(1, 8)
+    found = finding(trace)
+    assert found is not None
+    # a tile takes 374 cycles; seven are in the epilogue's steady part, from 305 to 374 of each the results are read
+    assert found.cost == pytest.approx(7 * (374 - 305) / 2658)
+    assert found.text == (
+        "mma cannot multiply 18% of the time: the only accumulator (acc) holds results that epilogue did not read to "
+        "the end yet"
+    )
+    assert "room (128 of 512 columns are taken)" in found.advice
+    assert (found.agent, found.line, found.evidence["accumulators"]) == ("mma", 1, 1)
+
+
+def test_no_room_for_another_accumulator():
+    found = finding(tiles(1, 8, metadata={"tmem_size": 512}))
+    assert found is not None
+    assert found.advice.startswith("give an accumulator back in parts")
+
+
+def test_two_accumulators_do_not():
+    assert finding(tiles(2, 8)) is None
+
+
+def test_one_tile_has_nothing_to_go_on_with():
+    assert finding(tiles(1, 1)) is None

@@ -82,7 +82,7 @@ WAITS = {
 def _causes() -> NDArray[np.int64]:
     """Numbers of causes. Rows: what a wait is for; columns: what went on, the last one for its warp group's product."""
     table = np.full((len(Wait), len(Activity) + 1), NUMBER[Cause.RING_EMPTY], np.int64)
-    table[[Wait.ENGINE, Wait.PRODUCTS], Activity.PRODUCT] = NUMBER[Cause.TENSOR_CORE_OTHER]
+    table[[Wait.PHASE, Wait.ENGINE, Wait.PRODUCTS], Activity.PRODUCT] = NUMBER[Cause.TENSOR_CORE_OTHER]
     table[:, Activity.COPY_LATENCY] = NUMBER[Cause.COPY_LATENCY]
     table[:, Activity.COPY_BANDWIDTH] = NUMBER[Cause.COPY_BANDWIDTH]
     for each in (Wait.PRODUCTS, Wait.STORES, Wait.OTHER):
