@@ -28,6 +28,8 @@ class Cause(StrEnum):
     """A producer waits for a slot: its consumers are late."""
     RING_EMPTY = "ring_empty"
     """A consumer waits for data that its producer has not asked for yet: the producer is late."""
+    NEXT_TILE = "next_tile"
+    """The block scheduler has been asked which CTA's work comes next, and has not answered yet."""
     PARTNER = "partner"
     """A named barrier, or that of the cluster, holds it until others come."""
     ARITHMETIC = "arithmetic"
@@ -89,6 +91,7 @@ def _causes() -> NDArray[np.int64]:
         table[each, [Activity.ARITHMETIC, Activity.ISSUE, Activity.HAND_OFF, Activity.TENSOR_MEMORY]] = NUMBER[
             Cause.ISSUE
         ]
+    table[:, Activity.LAUNCH_CONTROL] = NUMBER[Cause.NEXT_TILE]
     table[Wait.SLOT] = NUMBER[Cause.RING_FULL]
     table[Wait.PARTNERS] = NUMBER[Cause.PARTNER]
     table[Wait.COPIES] = NUMBER[Cause.COPY_LATENCY]

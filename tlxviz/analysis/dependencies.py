@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.engines import copies, of_kind, products_of_cores
+from tlxviz.analysis.engines import answers, copies, of_kind, products_of_cores
 from tlxviz.analysis.kinds import OF_TENSOR_MEMORY
 from tlxviz.analysis.links import Activity, Dependencies
 from tlxviz.analysis.occupation import Occupation
@@ -30,7 +30,11 @@ _CLOCK_CYCLES = 64
 """By so much a measured release may seem to come after the wait that it ended."""
 _UNKNOWN_CYCLES = 256
 """A wait that took longer, and that no event released, is not explained."""
-_ENGINES = {TrackKind.TMA: Activity.COPY_LATENCY, TrackKind.TENSOR_CORE: Activity.PRODUCT}
+_ENGINES = {
+    TrackKind.TMA: Activity.COPY_LATENCY,
+    TrackKind.TENSOR_CORE: Activity.PRODUCT,
+    TrackKind.LAUNCH_CONTROL: Activity.LAUNCH_CONTROL,
+}
 
 
 def dependencies(launch: LaunchTrace, occupied: Occupation) -> Dependencies:
@@ -75,7 +79,8 @@ def linked(part: Part) -> Dependencies:
     _waits(made, np.flatnonzero(made.work[groups] == Work.WAIT), by)
     _meetings(made, part, site)
     sms = np.array([each.sm for each in launch.tracks] or [0], np.int64)
-    for track_kind, join in ((TrackKind.TMA, copies), (TrackKind.TENSOR_CORE, products_of_cores)):
+    joins = {TrackKind.TMA: copies, TrackKind.TENSOR_CORE: products_of_cores, TrackKind.LAUNCH_CONTROL: answers}
+    for track_kind, join in joins.items():
         there = part.on[track_kind]
         if there.stop > there.start:
             join(made, part, there, sms, by, site)

@@ -32,6 +32,8 @@ class Activity(IntEnum):
     """A wait of which nobody recorded what ended it."""
     TENSOR_MEMORY = 7
     """A warp group reads or writes tensor memory."""
+    LAUNCH_CONTROL = 8
+    """The block scheduler answers which CTA's work comes next."""
 
 
 ACTIVITY_WORDS: dict[Activity, str] = {
@@ -43,6 +45,7 @@ ACTIVITY_WORDS: dict[Activity, str] = {
     Activity.PRODUCT: "tensor core",
     Activity.UNKNOWN: "not recorded",
     Activity.TENSOR_MEMORY: "tensor memory",
+    Activity.LAUNCH_CONTROL: "answer of the block scheduler",
 }
 """In the words of all views."""
 

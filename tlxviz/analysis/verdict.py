@@ -20,6 +20,7 @@ class Bound(StrEnum):
     ARITHMETIC = "arithmetic"
     TENSOR_MEMORY = "tensor_memory"
     ISSUE = "issuing_products"
+    NEXT_TILE = "next_tile"
     SYNCHRONIZATION = "synchronization"
     LAUNCH = "launch"
     REST = "rest"
@@ -37,6 +38,7 @@ _BOUNDS = {
     Activity.ISSUE: Bound.SYNCHRONIZATION,
     Activity.HAND_OFF: Bound.SYNCHRONIZATION,
     Activity.TENSOR_MEMORY: Bound.TENSOR_MEMORY,
+    Activity.LAUNCH_CONTROL: Bound.NEXT_TILE,
     Activity.UNKNOWN: Bound.UNKNOWN,
 }
 _WORDS = {
@@ -46,6 +48,7 @@ _WORDS = {
     Bound.ARITHMETIC: "A warp group's own work holds it",
     Bound.TENSOR_MEMORY: "Tensor memory holds it",
     Bound.ISSUE: "Issuing products holds it",
+    Bound.NEXT_TILE: "Asking for the next tile holds it",
     Bound.SYNCHRONIZATION: "Handing work over holds it",
     Bound.LAUNCH: "Launching it takes longest",
     Bound.REST: "Most of it was not traced",
@@ -59,6 +62,7 @@ _WHAT = {
     Bound.ARITHMETIC: "arithmetic and loads without TMA",
     Bound.TENSOR_MEMORY: "warp groups that read and write it",
     Bound.ISSUE: "issuing products",
+    Bound.NEXT_TILE: "answers of the block scheduler",
     Bound.SYNCHRONIZATION: "arriving, issuing and waking up",
     Bound.LAUNCH: "launching, and starting CTAs",
     Bound.REST: "after the last traced CTA",

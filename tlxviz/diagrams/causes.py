@@ -11,6 +11,7 @@ CAUSE_WORDS: dict[Cause, str] = {
     Cause.COPY_BANDWIDTH: "copy bandwidth",
     Cause.RING_FULL: "ring full",
     Cause.RING_EMPTY: "ring empty",
+    Cause.NEXT_TILE: "next tile (CLC)",
     Cause.PARTNER: "partner",
     Cause.ARITHMETIC: "arithmetic",
     Cause.TENSOR_MEMORY: "tensor memory",

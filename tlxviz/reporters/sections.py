@@ -27,6 +27,7 @@ CAUSE_WORDS = {
     Cause.COPY_BANDWIDTH: "copy bandwidth",
     Cause.RING_FULL: "ring full: consumers late",
     Cause.RING_EMPTY: "ring empty: producer late",
+    Cause.NEXT_TILE: "next tile not known yet (CLC)",
     Cause.PARTNER: "partner at a named barrier",
     Cause.ARITHMETIC: "arithmetic, plain loads",
     Cause.TENSOR_MEMORY: "tensor memory, read and written",

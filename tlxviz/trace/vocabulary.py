@@ -82,6 +82,8 @@ _TMA_STORES = {
 }
 _TENSOR_CORE = {"mma": ("MMA", "slot released_by")}
 
+_ANSWERS = {"clc": ("answer", "slot phase bytes released_by")}
+
 _RANGES = {"range_begin": ("range", "")}
 
 _REACHED = "the warp group reaches the operation"
@@ -97,6 +99,13 @@ MEANINGS: dict[tuple[str, TrackKind], EventMeaning] = {
         *_entries(TrackKind.TMA, Work.BUSY, _TMA_LOADS, _ACCEPTED, "the data is in shared memory"),
         *_entries(TrackKind.TMA, Work.BUSY, _TMA_COPIES, _ACCEPTED, "the data is in shared memory"),
         *_entries(TrackKind.TMA, Work.BUSY, _TMA_STORES, _ACCEPTED, "the source may be written again"),
+        *_entries(
+            TrackKind.LAUNCH_CONTROL,
+            Work.BUSY,
+            _ANSWERS,
+            "the block scheduler is asked",
+            "its answer is in shared memory",
+        ),
         *_entries(TrackKind.RANGE, Work.NAMED, _RANGES, "the warp group reaches the beginning", "it reaches the end"),
         *_entries(
             TrackKind.TENSOR_CORE, Work.BUSY, _TENSOR_CORE, "the tensor core starts the MMA", "the MMA is complete"
@@ -109,6 +118,11 @@ MEANINGS: dict[tuple[str, TrackKind], EventMeaning] = {
 def meaning(kind: str, track: TrackKind) -> EventMeaning | None:
     """What an event of a site of this kind means on this track; None for one that this version does not know."""
     return MEANINGS.get((kind, track))
+
+
+def answer_text(slot: int) -> str:
+    """What the block scheduler answered, by the column `slot` of the event: whose work the CTA is to do next."""
+    return f"answer: CTA {slot}" if slot >= 0 else "answer: none is left"
 
 
 def work_of_events(launch: LaunchTrace) -> NDArray[np.int8]:

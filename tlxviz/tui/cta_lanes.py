@@ -14,7 +14,7 @@ from tlxviz.tui.lane import Lane
 from tlxviz.tui.looks import Look
 from tlxviz.tui.slices import Blend, Int64, Slices, counter, cut, levels, no_slices, overlap
 
-_ORDER = (TrackKind.WARP_GROUP, TrackKind.RANGE, TrackKind.TMA, TrackKind.TENSOR_CORE)
+_ORDER = (TrackKind.WARP_GROUP, TrackKind.RANGE, TrackKind.TMA, TrackKind.TENSOR_CORE, TrackKind.LAUNCH_CONTROL)
 _AT_ONCE = 200_000
 """Events of a CTA up to which its barriers and buffers are shown before somebody unfolds them."""
 
