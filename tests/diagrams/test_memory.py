@@ -66,7 +66,7 @@ def test_memory_of_a_later_place_is_not_there_before() -> None:
     assert (tile.first, tile.last) == (1, 1)
     (acc,) = (each for each in drawn.blocks if each.tensor)
     assert (acc.name, acc.bytes, drawn.tensor) == ("acc", 128 * 128 * 4, 65536)
-    assert "65,536 B of the 262,144 B of an SM" in memory_dot(drawn)
+    assert "128 of an SM&#x27;s 512 columns, 65,536 B of 262,144 B" in memory_dot(drawn)
 
 
 def test_what_the_compiler_reports_and_the_device_allows() -> None:

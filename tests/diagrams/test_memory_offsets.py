@@ -163,7 +163,9 @@ def test_tensor_memory_has_columns() -> None:
     (acc,) = (each for each in found.blocks if each.tensor)
     assert (acc.offset, acc.corner, acc.aliases) == (None, (16, 128), ())
     assert found.blocks[-1] is acc
-    assert "column 128, lane 16<" in memory_dot(found)
+    text = memory_dot(found)
+    assert "columns 128 to 255, lane 16<" in text
+    assert "lanes 16 to 127" in text
 
 
 def test_a_trace_without_offsets_says_so() -> None:

@@ -14,6 +14,7 @@ from kernel_runner import b200, compile_kernel, execute, executes, fbtriton_only
 from tlxviz.launch.model import Launch
 from tlxviz.sim.errors import HangError, LaunchControlError, UnsupportedOperation
 from tlxviz.sim.replay import replay
+from tlxviz.trace import TrackKind
 from tlxviz.trace.model import LaunchTrace
 
 triton = pytest.importorskip("triton")
@@ -83,10 +84,19 @@ def test_an_answer_comes_a_latency_after_the_request_and_releases_the_wait():
     trace = run(launch)
     requests = [each for each in events(trace, "clc", 0) if each["bytes"] == 16]
     queries = [each for each in events(trace, "clc", 0) if each not in requests]
-    waits = [each for each in events(trace, "wait", 0) if each["released_by"] in [each["row"] for each in requests]]
-    assert len(requests) == len(queries) == len(waits) == 2
+    answers = events(trace, "clc", 0, engine=True)
+    waits = [each for each in events(trace, "wait", 0) if each["released_by"] in [each["row"] for each in answers]]
+    assert len(requests) == len(answers) == len(queries) == len(waits) == 2
     assert {each["bytes"] for each in queries} == {0}
-    assert [wait["released_by"] for wait in waits] == [request["row"] for request in requests]
+    assert [answer["released_by"] for answer in answers] == [request["row"] for request in requests]
+    assert [(answer["begin"], answer["end"]) for answer in answers] == [
+        (request["end"], request["end"] + LATENCY) for request in requests
+    ]
+    # the one CTA that is left, then none
+    assert [answer["slot"] for answer in answers] == [SMS, -1]
+    assert [answer["phase"] for answer in answers] == [0, 1]
+    assert {trace.tracks[answer["track"]].kind for answer in answers} == {TrackKind.LAUNCH_CONTROL}
+    assert [wait["released_by"] for wait in waits] == [answer["row"] for answer in answers]
     assert [wait["end"] - request["end"] for wait, request in zip(waits, requests, strict=True)] == [LATENCY + WAKE] * 2
     assert [request["phase"] for request in requests] == [0, 1]
     assert all(query["begin"] == wait["end"] for query, wait in zip(queries, waits, strict=True))
@@ -131,7 +141,9 @@ def test_pairs_take_over_pairs():
     assert trace.statistics["ctas_taken_over"] == 6
     for cta in (0, 1):
         (request,) = [each for each in events(trace, "clc", 0) if each["phase"] == 0]
-        wait = next(each for each in events(trace, "wait", cta) if each["released_by"] == request["row"])
+        (answer,) = [each for each in events(trace, "clc", 0, engine=True) if each["phase"] == 0]
+        assert (answer["slot"], answer["released_by"]) == (SMS, request["row"])
+        wait = next(each for each in events(trace, "wait", cta) if each["released_by"] == answer["row"])
         assert wait["end"] == request["end"] + LATENCY + WAKE
     assert not [each for each in events(trace, "clc", 1) if each["phase"] >= 0]  # CTA 1 does not ask
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tlxviz.analysis.causes import CAUSE_OF_WAIT, CAUSES, NUMBER, WAITS, Cause, Wait, filling_sites
 from tlxviz.analysis.chains import blame
 from tlxviz.analysis.doers import cycles_of_products, doers
+from tlxviz.analysis.kinds import OF_TENSOR_MEMORY
 from tlxviz.analysis.ledger import Ledger
 from tlxviz.analysis.links import Activity, Dependencies
 from tlxviz.analysis.parts import Part
@@ -31,6 +32,10 @@ class Attributor:
             [WAITS.get(each.kind, Wait.OTHER) for each in launch.sites] + [Wait.OTHER], np.int64
         )
         self.filling = filling_sites(launch)
+        in_memory = np.array([each.kind in OF_TENSOR_MEMORY for each in launch.sites] + [False])
+        self.cause_of_site = np.where(in_memory, NUMBER[Cause.TENSOR_MEMORY], NUMBER[Cause.ISSUE]).astype(np.int64)
+        """What a warp group does by itself at each site, as a number of a cause, and as an `Activity`."""
+        self.doing_of_site = np.where(in_memory, Activity.TENSOR_MEMORY, Activity.ISSUE).astype(np.int8)
 
     def add(self, part: Part, made: Dependencies, group: Int64) -> None:
         """Adds a part, but for what its warp groups issue by themselves: that is the totals' of all.
@@ -50,7 +55,7 @@ class Attributor:
         group, site = np.nonzero(totals.cycles * issue)
         phase = np.full(len(group), Phase.LOOP, np.int8)
         cycles, place = totals.cycles[group, site], self.place_of_site[site]
-        self.ledger.add(group, phase, NUMBER[Cause.ISSUE], place, -1, Activity.ISSUE, cycles)
+        self.ledger.add(group, phase, self.cause_of_site[site], place, -1, self.doing_of_site[site], cycles)
 
 
 class _Part:
@@ -92,8 +97,9 @@ class _Part:
         made, cycles = self.made, self.end - self.begin
         outside = self.phases.outside[self.work[self.phases.outside] != Work.WAIT]
         outside = outside[self.phases.of[outside] != Phase.LOOP]
-        place = self.every.place_of_site[self.site[outside]]
-        self._elsewhere(outside, self.phases.of, NUMBER[Cause.ISSUE], place, Activity.ISSUE, cycles)
+        every, site = self.every, self.site[outside]
+        cause, doing = every.cause_of_site[site], every.doing_of_site[site]
+        self._elsewhere(outside, self.phases.of, cause, every.place_of_site[site], doing, cycles)
         held = np.flatnonzero((made.cause[: len(self.work)] >= 0) & (self.work != Work.WAIT))
         own, all_of_it = cycles_of_products(self.part, made, held, self.begin[held], made.since[held])
         all_of_it = np.minimum(all_of_it, cycles[held])
@@ -105,7 +111,13 @@ class _Part:
         self.add(group, phase, NUMBER[Cause.ISSUE], place, -1, Activity.ISSUE, -all_of_it)
 
     def _elsewhere(
-        self, events: Int64, phase: NDArray[np.int8], cause: int, place: Int64 | int, doing: Activity, cycles: Int64
+        self,
+        events: Int64,
+        phase: NDArray[np.int8],
+        cause: Int64 | int,
+        place: Int64 | int,
+        doing: NDArray[np.int8] | Activity,
+        cycles: Int64,
     ) -> None:
         """Takes what these events have been given from the main loop, and gives it to their phase."""
         group, cycles, phase = self.group[events], cycles[events], phase[events]

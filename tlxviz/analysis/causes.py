@@ -28,10 +28,14 @@ class Cause(StrEnum):
     """A producer waits for a slot: its consumers are late."""
     RING_EMPTY = "ring_empty"
     """A consumer waits for data that its producer has not asked for yet: the producer is late."""
+    NEXT_TILE = "next_tile"
+    """The block scheduler has been asked which CTA's work comes next, and has not answered yet."""
     PARTNER = "partner"
     """A named barrier, or that of the cluster, holds it until others come."""
     ARITHMETIC = "arithmetic"
     """Its own work between events: arithmetic, loads without TMA, control flow."""
+    TENSOR_MEMORY = "tensor_memory"
+    """It reads or writes tensor memory."""
     ISSUE = "issue"
     """It hands work to others."""
     SYNCHRONIZATION = "synchronization"
@@ -84,7 +88,10 @@ def _causes() -> NDArray[np.int64]:
     table[:, Activity.COPY_LATENCY] = NUMBER[Cause.COPY_LATENCY]
     table[:, Activity.COPY_BANDWIDTH] = NUMBER[Cause.COPY_BANDWIDTH]
     for each in (Wait.PRODUCTS, Wait.STORES, Wait.OTHER):
-        table[each, [Activity.ARITHMETIC, Activity.ISSUE, Activity.HAND_OFF]] = NUMBER[Cause.ISSUE]
+        table[each, [Activity.ARITHMETIC, Activity.ISSUE, Activity.HAND_OFF, Activity.TENSOR_MEMORY]] = NUMBER[
+            Cause.ISSUE
+        ]
+    table[:, Activity.LAUNCH_CONTROL] = NUMBER[Cause.NEXT_TILE]
     table[Wait.SLOT] = NUMBER[Cause.RING_FULL]
     table[Wait.PARTNERS] = NUMBER[Cause.PARTNER]
     table[Wait.COPIES] = NUMBER[Cause.COPY_LATENCY]

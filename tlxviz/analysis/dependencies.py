@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.analysis.engines import copies, of_kind, products_of_cores
+from tlxviz.analysis.engines import answers, copies, of_kind, products_of_cores
+from tlxviz.analysis.kinds import OF_TENSOR_MEMORY
 from tlxviz.analysis.links import Activity, Dependencies
 from tlxviz.analysis.occupation import Occupation
 from tlxviz.analysis.parts import Part, Parts
@@ -29,7 +30,11 @@ _CLOCK_CYCLES = 64
 """By so much a measured release may seem to come after the wait that it ended."""
 _UNKNOWN_CYCLES = 256
 """A wait that took longer, and that no event released, is not explained."""
-_ENGINES = {TrackKind.TMA: Activity.COPY_LATENCY, TrackKind.TENSOR_CORE: Activity.PRODUCT}
+_ENGINES = {
+    TrackKind.TMA: Activity.COPY_LATENCY,
+    TrackKind.TENSOR_CORE: Activity.PRODUCT,
+    TrackKind.LAUNCH_CONTROL: Activity.LAUNCH_CONTROL,
+}
 
 
 def dependencies(launch: LaunchTrace, occupied: Occupation) -> Dependencies:
@@ -74,7 +79,8 @@ def linked(part: Part) -> Dependencies:
     _waits(made, np.flatnonzero(made.work[groups] == Work.WAIT), by)
     _meetings(made, part, site)
     sms = np.array([each.sm for each in launch.tracks] or [0], np.int64)
-    for track_kind, join in ((TrackKind.TMA, copies), (TrackKind.TENSOR_CORE, products_of_cores)):
+    joins = {TrackKind.TMA: copies, TrackKind.TENSOR_CORE: products_of_cores, TrackKind.LAUNCH_CONTROL: answers}
+    for track_kind, join in joins.items():
         there = part.on[track_kind]
         if there.stop > there.start:
             join(made, part, there, sms, by, site)
@@ -94,6 +100,7 @@ def _works_and_activities(part: Part, site: Int64) -> tuple[NDArray[np.int8], ND
             activities[there] = _ENGINES.get(track_kind, Activity.ISSUE)
             continue
         doing = dict.fromkeys(of_kind, Activity.ISSUE)
+        doing |= {each: Activity.TENSOR_MEMORY for each in doing if each in OF_TENSOR_MEMORY}
         doing |= {each: Activity.HAND_OFF for each, work in of_kind.items() if work == Work.WAIT}
         doing |= {each: Activity.COPY_LATENCY for each in doing if each == "async_copy_wait"}
         activities[there] = np.array([doing[each] for each in kinds], np.int8)[site[there]]

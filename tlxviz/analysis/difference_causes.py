@@ -27,6 +27,10 @@ class PathCause(StrEnum):
     COPY_BANDWIDTH = "copy_bandwidth"
     ARITHMETIC = "arithmetic"
     """Of a role: arithmetic, loads without TMA, control flow."""
+    TENSOR_MEMORY = "tensor_memory"
+    """Warp groups read and write it."""
+    NEXT_TILE = "next_tile"
+    """The block scheduler answers which CTA's work comes next."""
     ISSUE = "issue"
     HAND_OFF = "hand_off"
     """From the release of a wait until its warp group goes on; waits that find their phase complete."""
@@ -51,6 +55,8 @@ _OF_ACTIVITY = {
     Activity.COPY_BANDWIDTH: PathCause.COPY_BANDWIDTH,
     Activity.PRODUCT: PathCause.TENSOR_CORE,
     Activity.UNKNOWN: PathCause.UNKNOWN,
+    Activity.TENSOR_MEMORY: PathCause.TENSOR_MEMORY,
+    Activity.LAUNCH_CONTROL: PathCause.NEXT_TILE,
 }
 _OUTSIDE = frozenset({PathCause.LAUNCH, PathCause.WAVES, PathCause.REST})
 """Not of a traced CTA, or of the time between two."""

@@ -87,6 +87,12 @@ def products_of_cores(made: Dependencies, part: Part, there: slice, sms: Int64, 
         made.cause[issuer[waited_for]] = rows[waited_for]
 
 
+def answers(made: Dependencies, part: Part, there: slice, sms: Int64, by: Int64, site: Int64) -> None:
+    """Of the block scheduler: they wait for nothing but the question."""
+    rows = part.places(there)
+    made.before[rows] = by[rows]
+
+
 def _full_queue(made: Dependencies, part: Part, rows: Int64, sm_of_track: Int64, site: Int64) -> None:
     """Issues of MMAs that waited for room: the last MMA that ended on the SM by then made it."""
     of_groups = site[part.on[TrackKind.WARP_GROUP]]

@@ -1,4 +1,4 @@
-"""Which site kinds block a warp group."""
+"""What a warp group does at sites of each kind: stand still, or work itself."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ WAIT_KINDS: tuple[str, ...] = tuple(
     kind for (kind, track), meaning in MEANINGS.items() if track == TrackKind.WARP_GROUP and meaning.work == Work.WAIT
 )
 """Kinds of site at which a warp group stands still."""
+
+OF_TENSOR_MEMORY = frozenset({"tmem_load", "tmem_store"})
+"""Kinds of site at which a warp group reads or writes tensor memory by itself."""
 
 
 def site_wait_kinds(launch: LaunchTrace) -> NDArray[np.int64]:

@@ -30,6 +30,10 @@ class Activity(IntEnum):
     """The tensor core computes."""
     UNKNOWN = 6
     """A wait of which nobody recorded what ended it."""
+    TENSOR_MEMORY = 7
+    """A warp group reads or writes tensor memory."""
+    LAUNCH_CONTROL = 8
+    """The block scheduler answers which CTA's work comes next."""
 
 
 ACTIVITY_WORDS: dict[Activity, str] = {
@@ -40,6 +44,8 @@ ACTIVITY_WORDS: dict[Activity, str] = {
     Activity.COPY_BANDWIDTH: "copy bandwidth",
     Activity.PRODUCT: "tensor core",
     Activity.UNKNOWN: "not recorded",
+    Activity.TENSOR_MEMORY: "tensor memory",
+    Activity.LAUNCH_CONTROL: "answer of the block scheduler",
 }
 """In the words of all views."""
 

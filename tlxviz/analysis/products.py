@@ -15,6 +15,9 @@ from tlxviz.ir.program import Program, SiteKind
 from tlxviz.ir.types import MemDescType, ScalarType, TensorType, element_of
 from tlxviz.trace.model import LaunchTrace
 
+_FP4 = "e2m1"
+"""The format of four bits, of which a byte has two."""
+
 
 @dataclass(frozen=True, slots=True)
 class Products:
@@ -57,7 +60,8 @@ def products(
     work = cycles = 0.0
     for site in chosen:
         name, flop = _operand_type(site.operation), _flop(site.operation)
-        rate = _rate(device, name, on_cores=bool(on_cores))
+        rate = _scaled_rate(device, site.operation) if _formats(site.operation) else 0.0
+        rate = rate or _rate(device, name, on_cores=bool(on_cores))
         if not rate or not flop:
             return None
         if executed[site.index]:
@@ -87,19 +91,42 @@ def _multiply_adds(op: Operation) -> bool:
 
 
 def _operand_type(op: Operation) -> str:
+    formats = _formats(op)
+    if formats:
+        return "+".join(dict.fromkeys(formats))
     operand = op.operand("a")
     element = element_of(operand.type) if operand is not None else None
     return element.name if isinstance(element, ScalarType) else ""
 
 
+def _formats(op: Operation) -> tuple[str, ...]:
+    """Of the operands of a scaled product, such as `e4m3`; none for others."""
+    return tuple(str(op.attributes[side]) for side in ("lhs", "rhs") if side in op.attributes)
+
+
 def _flop(op: Operation) -> int:
-    """Of one execution: a multiply-add counts two."""
+    """Of one execution, in one CTA of a pair: a multiply-add counts two."""
     a, b = op.operand("a"), op.operand("b")
     if a is None or b is None:
         return 0
     if not isinstance(a.type, TensorType | MemDescType) or not isinstance(b.type, TensorType | MemDescType):
         return 0
-    return 2 * math.prod(a.type.shape) * b.type.shape[-1]
+    packed = 2 if _formats(op)[:1] == (_FP4,) else 1
+    sums = op.operand("d")
+    # of a pair of CTAs each has half of B, and all columns of its sum
+    width = sums.type.shape[-1] if sums is not None and isinstance(sums.type, MemDescType) else b.type.shape[-1]
+    return 2 * math.prod(a.type.shape) * packed * width
+
+
+def _scaled_rate(device: Device, op: Operation) -> float:
+    """FLOP per cycle and SM of a scaled product; 0 where it is not known."""
+    core, formats, scale = device.tcgen05, set(_formats(op)), op.operand("a_scale")
+    if core is None:
+        return 0.0
+    if formats == {_FP4}:
+        element = element_of(scale.type) if scale is not None else None
+        return core.nvf4 if isinstance(element, ScalarType) and element.is_float else core.mxf4
+    return core.fp4 if _FP4 in formats else device.tensor_core.fp8
 
 
 def _rate(device: Device, name: str, *, on_cores: bool) -> float:

@@ -66,6 +66,8 @@ class FilledRing:
     consumers: tuple[int, ...]
     """Tracks whose warp groups wait for them."""
     fills: Fills
+    tensor: bool = False
+    """Whether it is in tensor memory, where products and stores fill slots."""
 
 
 def filled_rings(launch: LaunchTrace, cta: int) -> list[FilledRing]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from tlxviz.analysis.occupation import Int64, Occupation, longest_cta
 from tlxviz.analysis.ring_fills import NEVER, FilledRing, Fills, filled_rings
 from tlxviz.analysis.steady import SteadyState, steady_states
+from tlxviz.analysis.tensor_rings import tensor_rings
 from tlxviz.trace.model import LaunchTrace, TrackKind
 
 _SPARE = 0.05
@@ -38,12 +39,12 @@ class Occupancy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ring:
-    """Slots of one buffer of one CTA that the same consumers read."""
+    """Slots of one buffer of one CTA that the same consumers read: in shared memory those that TMA fills."""
 
     cta: int
     buffer: str
     full: str
-    """The barriers that copies into it complete."""
+    """The barriers that copies into it complete, or by which consumers learn that a slot of tensor memory is filled."""
     empty: str
     """The barriers that give its slots back."""
     slots: tuple[int, ...]
@@ -80,7 +81,11 @@ class Ring:
     tensor_cycles: float | None
     """What the CTA's tensor core works in the time in which consumers go on by one slot: the mean."""
     needed: int | None
-    """The least depth with which consumers would not wait: see `rings`."""
+    """The least depth with which consumers would not wait: see `rings`. None in tensor memory."""
+    memory: str = "shared"
+    """`shared`, or `tensor`, where products and stores of warp groups fill slots."""
+    stalled_share: float = 0.0
+    """Share of the time in which every slot holds data and none is being filled: who fills them can do nothing here."""
 
     @property
     def depth(self) -> int:
@@ -94,7 +99,7 @@ def rings(
     cta: int | None = None,
     steady: Mapping[str, SteadyState | None] | None = None,
 ) -> tuple[Ring, ...]:
-    """The rings of a CTA that TMA fills, with their figures over the steady part.
+    """The rings of a CTA that TMA fills, and its slots of tensor memory, with their figures over the steady part.
 
     A slot goes round in the times that it takes to fill it and that it is held. Both have the hand-offs in them, since
     they begin when the one side has done its part and the other stands ready. Consumers that never wait for data hold
@@ -119,7 +124,8 @@ def rings(
         steady = steady_states(launch, occupied, cta=chosen)
     own = _linked_to(launch, chosen)
     data_waits = _DataWaits(own)
-    return tuple(_figures(launch, occupied, data_waits, chosen, found, steady) for found in filled_rings(own, chosen))
+    found = [*filled_rings(own, chosen), *tensor_rings(own, chosen)]
+    return tuple(_figures(launch, occupied, data_waits, chosen, each, steady) for each in found)
 
 
 def _linked_to(launch: LaunchTrace, cta: int) -> LaunchTrace:
@@ -209,7 +215,7 @@ def _figures(
     fill, hold, pace = _round(data_waits, found, begin, end)
     tensor = _tensor_cycles(launch, occupied, cta, _reads(fills, begin, end))
     needed = None
-    if fill is not None and hold is not None and tensor is not None and pace:
+    if not found.tensor and fill is not None and hold is not None and tensor is not None and pace:
         slots = hold / pace + fill / max(pace, tensor)
         needed = min(max(math.ceil(slots - _SPARE), 1), len(fills.slot))
     return Ring(
@@ -236,6 +242,8 @@ def _figures(
         pace_cycles=pace,
         tensor_cycles=tensor,
         needed=needed,
+        memory="tensor" if found.tensor else "shared",
+        stalled_share=share((steps.filling == 0) & (held >= depth), False),
     )
 
 

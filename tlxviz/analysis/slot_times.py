@@ -1,4 +1,4 @@
-"""What each slot that TMA fills is at each time: being filled, full, being read, or free."""
+"""What each slot that TMA fills, or of tensor memory, is at each time: being filled, full, being read, or free."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tlxviz.analysis.occupation import longest_cta, occupation
 from tlxviz.analysis.ring_fills import NEVER, Fills, filled_rings
 from tlxviz.analysis.stretch import typical_stretch
+from tlxviz.analysis.tensor_rings import tensor_rings
 from tlxviz.trace.model import LaunchTrace
 
 FREE, FILL, FULL, READ = "-", "f", "u", "r"
@@ -35,14 +36,14 @@ class SlotTimes:
     """By the buffer's name in the trace, and slot: a letter for each of `COLUMNS` parts of the stretch, what the slot
     is in its middle."""
     in_use: tuple[int, ...]
-    """Mean bytes of slots that are not free, in each of `SUMS` parts."""
+    """Mean bytes of slots in shared memory that are not free, in each of `SUMS` parts."""
 
 
 def slot_times(launch: LaunchTrace) -> SlotTimes | None:
     """Over a few iterations of the CTA that took longest.
 
     Returns:
-        None where nothing was traced, or no buffer is a ring of slots that TMA fills.
+        None where nothing was traced, or no buffer has slots that TMA fills or that are in tensor memory.
     """
     occupied = occupation(launch)
     cta = longest_cta(launch, occupied.lower, occupied.upper)
@@ -53,10 +54,11 @@ def slot_times(launch: LaunchTrace) -> SlotTimes | None:
     times = (edges[1:] + edges[:-1]) / 2
     states: dict[str, dict[int, str]] = {}
     taken = np.zeros(COLUMNS)
-    for ring in filled_rings(launch, cta):
+    for ring in [*filled_rings(launch, cta), *tensor_rings(launch, cta)]:
         for slot in ring.slots:
             found = _states(ring.fills, slot, times)
-            taken += np.array([each != FREE for each in found]) * ring.bytes
+            if not ring.tensor:
+                taken += np.array([each != FREE for each in found]) * ring.bytes
             states.setdefault(ring.buffer, {})[slot] = found
     if not states:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tlxviz.ir.operands import RECORDED, Operand, SlotIndex, operand
+from tlxviz.ir.operands import Operand, SlotIndex, operand, recorded_operand
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import Program, Site
 from tlxviz.trace.model import LaunchTrace, TrackKind
@@ -28,7 +28,8 @@ class Slots:
         self._sites = program.sites
         self._recorded: dict[int, Operand] = {}
         for site in program.sites:
-            made = operand(program, site, RECORDED[site.kind]) if site.kind in RECORDED else None
+            group = recorded_operand(site)
+            made = operand(program, site, group) if group else None
             if made is not None and made.root is not None and made.index is not None:
                 self._recorded[site.index] = made
         self._on_group = np.array([each.kind is TrackKind.WARP_GROUP for each in launch.tracks] or [False])

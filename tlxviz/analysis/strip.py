@@ -15,7 +15,7 @@ from tlxviz.trace.vocabulary import Work, work_of_events
 BUSY, ISSUE, WAIT, IDLE = "b", "i", "w", "-"
 """Characters of `StripRow.cells`. IDLE: an engine with nothing to do, or a warp group outside its life."""
 
-_ORDER = {TrackKind.WARP_GROUP: 0, TrackKind.TMA: 1, TrackKind.TENSOR_CORE: 2}
+_ORDER = {TrackKind.WARP_GROUP: 0, TrackKind.TMA: 1, TrackKind.TENSOR_CORE: 2, TrackKind.LAUNCH_CONTROL: 3}
 """Kinds of track that the strip has, from the top."""
 
 

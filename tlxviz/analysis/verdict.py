@@ -18,7 +18,9 @@ class Bound(StrEnum):
     COPY_LATENCY = "copy_latency"
     COPY_BANDWIDTH = "copy_bandwidth"
     ARITHMETIC = "arithmetic"
+    TENSOR_MEMORY = "tensor_memory"
     ISSUE = "issuing_products"
+    NEXT_TILE = "next_tile"
     SYNCHRONIZATION = "synchronization"
     LAUNCH = "launch"
     REST = "rest"
@@ -35,6 +37,8 @@ _BOUNDS = {
     Activity.ARITHMETIC: Bound.ARITHMETIC,
     Activity.ISSUE: Bound.SYNCHRONIZATION,
     Activity.HAND_OFF: Bound.SYNCHRONIZATION,
+    Activity.TENSOR_MEMORY: Bound.TENSOR_MEMORY,
+    Activity.LAUNCH_CONTROL: Bound.NEXT_TILE,
     Activity.UNKNOWN: Bound.UNKNOWN,
 }
 _WORDS = {
@@ -42,7 +46,9 @@ _WORDS = {
     Bound.COPY_LATENCY: "The latency of copies holds it",
     Bound.COPY_BANDWIDTH: "The bandwidth of copies holds it",
     Bound.ARITHMETIC: "A warp group's own work holds it",
+    Bound.TENSOR_MEMORY: "Tensor memory holds it",
     Bound.ISSUE: "Issuing products holds it",
+    Bound.NEXT_TILE: "Asking for the next tile holds it",
     Bound.SYNCHRONIZATION: "Handing work over holds it",
     Bound.LAUNCH: "Launching it takes longest",
     Bound.REST: "Most of it was not traced",
@@ -54,7 +60,9 @@ _WHAT = {
     Bound.COPY_LATENCY: "copies that nothing holds up",
     Bound.COPY_BANDWIDTH: "copies behind other copies",
     Bound.ARITHMETIC: "arithmetic and loads without TMA",
+    Bound.TENSOR_MEMORY: "warp groups that read and write it",
     Bound.ISSUE: "issuing products",
+    Bound.NEXT_TILE: "answers of the block scheduler",
     Bound.SYNCHRONIZATION: "arriving, issuing and waking up",
     Bound.LAUNCH: "launching, and starting CTAs",
     Bound.REST: "after the last traced CTA",

@@ -8,7 +8,7 @@ from tlxviz._errors import UsageError
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.cta_view import CtaView, cta_view, reference, typical
 from tlxviz.trace.model import LaunchTrace, TrackKind
-from tlxviz.trace.vocabulary import meaning
+from tlxviz.trace.vocabulary import answer_text, meaning
 
 _NAMED = frozenset({"named_wait", "named_arrive"})
 
@@ -20,6 +20,8 @@ def event_words(launch: LaunchTrace, row: int) -> str:
     if number < 0:
         return track.name
     site, slot = launch.sites[number], int(events["slot"][row])
+    if track.kind is TrackKind.LAUNCH_CONTROL:
+        return answer_text(slot)
     known = meaning(site.kind, track.kind)
     verb = known.label if known is not None else site.kind
     if site.kind in _NAMED:

@@ -15,10 +15,13 @@ from tlxviz.diagrams.wording import bytes_text, name_of, shape_text, space_text
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import BarrierArray, Buffer, Program
 from tlxviz.ir.roots import has_root
+from tlxviz.ir.tensor_slots import columns_of
+from tlxviz.ir.types import MemDescType
 from tlxviz.trace.model import LaunchTrace
 
 _BARRIER_BYTES = 8
-TENSOR_MEMORY = 128 * 512 * 4
+TENSOR_COLUMNS = 512
+TENSOR_MEMORY = 128 * TENSOR_COLUMNS * 4
 """Bytes of an SM's tensor memory: 128 lanes of 512 columns of 32 bits (PTX ISA, "Tensor Memory")."""
 
 
@@ -52,6 +55,8 @@ class Block:
     """Row and column of 32 bits where it begins in tensor memory; None likewise."""
     tensor: bool
     """Whether it is in tensor memory."""
+    columns: int
+    """Of 32 bits that all slots take there; 0 in shared memory."""
     barrier: bool
     aliases: tuple[str, ...]
     """Other names of the same memory, and blocks whose bytes it shares."""
@@ -90,7 +95,7 @@ class MemoryMap:
     limit: int | None
     """Bytes of it that a CTA may have on the launch's device."""
     times: SlotTimes | None
-    """What slots are when; None without a launch, or where nothing fills slots by TMA."""
+    """What slots are when; None without a launch, or where nothing fills slots by TMA or in tensor memory."""
 
     @property
     def shared(self) -> int:
@@ -178,6 +183,7 @@ def _block(
     placed: Placement,
 ) -> Block:
     barrier = isinstance(thing, BarrierArray)
+    tensor, type_ = not barrier and bool(space_text(thing)), thing.operation.results[0].type
     done: dict[int, set[EdgeKind]] = {}
     for use in used:
         done.setdefault(columns.index(_column(use)), set()).add(use.kind)
@@ -192,7 +198,8 @@ def _block(
         thing.slots * _BARRIER_BYTES if isinstance(thing, BarrierArray) else thing.bytes,
         placed.offsets.get(thing.operation),
         placed.columns.get(thing.operation),
-        not barrier and bool(space_text(thing)),
+        tensor,
+        columns_of(type_) if tensor and isinstance(type_, MemDescType) else 0,
         barrier,
         () if isinstance(thing, BarrierArray) else _views(program, thing),
         dict(sorted(texts.items())),

@@ -10,7 +10,8 @@ from textwrap import wrap
 from tlxviz.analysis.slot_times import COLUMNS, FILL, FREE, FULL, READ, SUMS, SlotTimes
 from tlxviz.diagrams.canvas import graph
 from tlxviz.diagrams.looks import HEADING, LINES
-from tlxviz.diagrams.memory import TENSOR_MEMORY, Block, MemoryMap, Scratch
+from tlxviz.diagrams.memory import TENSOR_COLUMNS, TENSOR_MEMORY, Block, MemoryMap, Scratch
+from tlxviz.diagrams.tensor_bar import tensor_bar
 from tlxviz.diagrams.wording import bytes_text, number_of
 
 _POINTS_PER_KIB = 1.5
@@ -41,6 +42,8 @@ _PURPOSES = {
 }
 """What operations have memory for, where their names do not say it."""
 _DONE = {"fill": _FILLS[FILL], "read": _FILLS[READ], "fill, read": ("#8a6bb8", "#ffffff", "")}
+_UNTOLD = {False: "not a ring that TMA fills", True: "no event fills and reads it"}
+"""What is said of a buffer whose slots have no states, by whether it is in tensor memory."""
 _ALIVE, _TENSOR = "#f3f4f6", "#dccdf0"
 _BUFFER, _BARRIER, _SHARED = "#dbe8f8", "#f7e6c4", "#b4c6dc"
 _MOST_LINES = 6
@@ -69,6 +72,10 @@ def memory_dot(drawn: MemoryMap) -> str:
     if bar:
         made.node("bar", f"<{bar}>", shape="plain")
         made.edge("total", "bar", style="invis")
+    lanes = tensor_bar(drawn)
+    if lanes:
+        made.node("lanes", f"<{lanes}>", shape="plain")
+        made.edge("bar" if bar else "total", "lanes", style="invis")
     made.attr(ranksep="0.05")
     return made.source
 
@@ -150,7 +157,7 @@ def _rows(drawn: MemoryMap, block: Block) -> list[str]:
         if drawn.times is not None and states and apart:
             row += _strip(states.get(slot, ""), height)
         elif drawn.times is not None:
-            what = "" if block.barrier else "not a ring that TMA fills"
+            what = "" if block.barrier else _UNTOLD[block.tensor]
             row += f'<td {span}align="left"><font color="{LINES}">{what}</font></td>' if slot == 0 else ""
         elif slot == 0:
             row += "".join(
@@ -162,13 +169,16 @@ def _rows(drawn: MemoryMap, block: Block) -> list[str]:
 
 
 def _address(block: Block, slot: int) -> str:
-    """Where a slot begins; of tensor memory, where the block does."""
+    """Where a slot begins; of tensor memory, its columns."""
     if block.offset is not None:
         return f"{block.offset + slot * (block.bytes // max(block.slots, 1)):,}"
-    if block.corner is not None and slot == 0:
-        row, column = block.corner
-        return f"column {column}" if not row else f"column {column}, lane {row}"
-    return ""
+    if block.corner is None:
+        return ""
+    row, column = block.corner
+    each = block.columns // max(block.slots, 1)
+    column += slot * each
+    columns = f"columns {column} to {column + each - 1}" if each > 1 else f"column {column}"
+    return columns if not row else f"{columns}, lane {row}"
 
 
 def _words(block: Block) -> str:
@@ -250,7 +260,10 @@ def _unbroken(text: str) -> str:
 def _totals(drawn: MemoryMap) -> str:
     lines = [_total(drawn)]
     if drawn.tensor:
-        lines.append(f"Tensor memory: {drawn.tensor:,} B of the {TENSOR_MEMORY:,} B of an SM.")
+        columns = sum(block.columns for block in drawn.blocks)
+        lines.append(
+            f"Tensor memory: {columns} of an SM's {TENSOR_COLUMNS} columns, {drawn.tensor:,} B of {TENSOR_MEMORY:,} B."
+        )
     rows = "".join(f'<tr><td align="left">{escape(line)}</td></tr>' for line in lines)
     return f'<table border="0" cellborder="0" cellspacing="0" cellpadding="3">{rows}</table>'
 

@@ -22,6 +22,8 @@ def from_left_to_right(view: CtaView, of: Iterable[int]) -> list[int]:
             return 1
         if row.kind is TrackKind.TENSOR_CORE:
             return 3
+        if row.kind is TrackKind.LAUNCH_CONTROL:
+            return 6
         if "mma" in kinds[track]:
             return 2
         return 0 if "tma_load" in kinds[track] else 5

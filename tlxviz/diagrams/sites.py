@@ -30,6 +30,9 @@ _VERBS: dict[SiteKind, str] = {
     SiteKind.CLUSTER_ARRIVE: "arrive at cluster",
     SiteKind.CLUSTER_WAIT: "wait for cluster",
     SiteKind.CLC: "next tile (CLC)",
+    SiteKind.TMEM_LOAD: "TMEM load",
+    SiteKind.TMEM_STORE: "TMEM store",
+    SiteKind.TMEM_COPY: "TMEM copy",
     SiteKind.RANGE_BEGIN: "begin",
     SiteKind.RANGE_END: "end",
 }
@@ -38,8 +41,6 @@ _OTHERS = {
     "ttg.local_load": "local load",
     "ttg.local_store": "local store",
     "ttg.local_alloc": "local store",
-    "ttng.tmem_load": "TMEM load",
-    "ttng.tmem_store": "TMEM store",
     "ttng.tmem_alloc": "TMEM store",
 }
 """Operations that are no sites, but read and write buffers."""

@@ -25,10 +25,10 @@ _ITERATION_HEIGHT, _TALLEST = 260.0, 1500.0
 """Points of an iteration, if not more than this for all."""
 _AXIS, _GAP = 56.0, 24.0
 _GROUP_WIDTH = 138.0
-_ENGINE_WIDTHS = {TrackKind.TMA: 132.0, TrackKind.TENSOR_CORE: 90.0}
+_ENGINE_WIDTHS = {TrackKind.TMA: 132.0, TrackKind.TENSOR_CORE: 90.0, TrackKind.LAUNCH_CONTROL: 90.0}
 _WAIT_COLOR, _ARROW = "#c0322b", "#4b5563"
 _LOOKS = {Work.BUSY: ("#8cc7a2", "filled"), Work.ISSUE: ("#fbe7b8", "filled"), Work.WAIT: ("white", "filled,dotted")}
-_ENGINES = {TrackKind.TMA: "#dbe8f8", TrackKind.TENSOR_CORE: "#e4d7f5"}
+_ENGINES = {TrackKind.TMA: "#dbe8f8", TrackKind.TENSOR_CORE: "#e4d7f5", TrackKind.LAUNCH_CONTROL: "#f7e6c4"}
 _LEGEND = (
     ("#2f7d4f", "works: filled, darker"),
     ("#9a6b00", "issues: filled, lighter"),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlxviz.analysis.ring_fills import NEVER, FilledRing, filled_rings
+from tlxviz.analysis.tensor_rings import has_tensor_memory, tensor_rings
 from tlxviz.exports.model import Cut
 from tlxviz.trace.model import Events, LaunchTrace, Track, TrackKind
 
@@ -16,6 +17,8 @@ _Int64 = NDArray[np.int64]
 
 _RING_KINDS = ("wait", "expect", "tma_load", "arrive", "mma_commit")
 """Kinds of the sites by whose events `filled_rings` finds rings."""
+_TENSOR_KINDS = ("wait", "arrive", "mma", "mma_commit", "tmem_load", "tmem_store", "tmem_copy")
+"""The same of `tensor_rings`."""
 
 _TOGETHER = 32
 """As many CTAs at a time, so that numbers made of a track, slot, phase and cycle fit into 64 bits."""
@@ -35,7 +38,7 @@ class Counter:
 
 
 def counters(cut: Cut) -> list[Counter]:
-    """By CTA: bytes of copies under way, then each ring that TMA fills, as the program's copies stand."""
+    """By CTA: bytes of copies under way, each ring that TMA fills, as the program's copies stand, and tensor memory."""
     return sorted([*_bytes_in_flight(cut), *_filled_slots(cut)], key=lambda each: each.cta)
 
 
@@ -77,7 +80,8 @@ def _filled_slots(cut: Cut) -> list[Counter]:
     ctas = sorted({cta for cta, _ in chosen})
     found: list[Counter] = []
     for first in range(0, len(ctas), size := max(_TOGETHER, len(ctas) // 16 + 1)):
-        for cta, slots, ring, users in _rings(whole, ctas[first : first + size]):
+        some = ctas[first : first + size]
+        for cta, slots, ring, users in [*_rings(whole, some), *_tensor_rings(whole, some)]:
             if not any((user.cta, user.name) in chosen for user in users):
                 continue
             fills = ring.fills
@@ -97,6 +101,18 @@ def _within(cycles: _Int64, values: _Int64, cut: Cut) -> tuple[_Int64, _Int64]:
     high = int(np.searchsorted(cycles, cut.end, side="right"))
     low = max(low, 0)
     return np.maximum(cycles[low:high], cut.begin), values[low:high]
+
+
+def _tensor_rings(launch: LaunchTrace, ctas: Sequence[int]) -> Iterator[tuple[int, list[int], FilledRing, list[Track]]]:
+    """The same for slots of tensor memory."""
+    if not has_tensor_memory(launch):
+        return
+    used = np.array([*(site.kind in _TENSOR_KINDS for site in launch.sites), False], dtype=np.bool_)
+    few = replace(launch, events=launch.events.select(used[launch.events["site"]]))
+    for cta in ctas:
+        for ring in tensor_rings(few, cta):
+            users = [launch.tracks[row] for row in (*ring.producers, *ring.consumers)]
+            yield cta, list(ring.slots), ring, users
 
 
 def _rings(launch: LaunchTrace, ctas: Sequence[int]) -> Iterator[tuple[int, list[int], FilledRing, list[Track]]]:

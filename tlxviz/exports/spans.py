@@ -145,6 +145,8 @@ def _name(site: SiteRow, kind: TrackKind) -> str:
     if kind == TrackKind.RANGE and site.variable:
         return site.variable
     known = meaning(site.kind, kind)
+    if kind == TrackKind.LAUNCH_CONTROL and known is not None:
+        return known.label
     words = (known.label if known else site.kind or "event", site.variable)
     return " ".join(word for word in words if word)
 

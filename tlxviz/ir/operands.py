@@ -29,12 +29,15 @@ _PARTS = {
 }
 """Groups of operands that somebody who reads a timeline asks for, and what each is called."""
 
-_WHOLE = frozenset({"ttg.memdesc_subslice", "ttg.memdesc_subview", "ttg.memdesc_trans", "ttng.map_to_remote_buffer"})
+_WHOLE = frozenset({
+    "ttg.memdesc_subslice", "ttg.memdesc_subview", "ttg.memdesc_trans", "ttng.map_to_remote_buffer",
+    "ttng.tmem_subslice",
+})  # fmt: skip
 """Views that are of the same slot as what they are views of."""
 _CASTS = frozenset({"arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast"})
 
 
-RECORDED: dict[SiteKind, str] = {
+_RECORDED: dict[SiteKind, str] = {
     SiteKind.WAIT: "barrier",
     SiteKind.ARRIVE: "barrier",
     SiteKind.EXPECT: "barrier",
@@ -43,9 +46,19 @@ RECORDED: dict[SiteKind, str] = {
     SiteKind.TMA_STORE: "src",
     SiteKind.TMA_REDUCE: "src",
     SiteKind.ASYNC_COPY: "dst",
-    SiteKind.MMA: "b",
+    SiteKind.CLC: "response",
+    SiteKind.TMEM_LOAD: "src",
+    SiteKind.TMEM_STORE: "dst",
+    SiteKind.TMEM_COPY: "dst",
 }
-"""By kind of site, the group of the operand whose slot an event has in its column `slot`."""
+_SUMS_IN_MEMORY = frozenset({"ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled"})
+
+
+def recorded_operand(site: Site) -> str:
+    """The group of the operand whose slot an event of a site has in its column `slot`; empty for none."""
+    if site.kind is SiteKind.MMA:
+        return "d" if site.operation.name in _SUMS_IN_MEMORY else "b"
+    return _RECORDED.get(site.kind, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +169,7 @@ def slot_index(value: Value) -> SlotIndex | None:
     """
     leading: Value | None = None
     while True:
-        value = _captured(value)
+        value = captured(value)
         if not isinstance(value.owner, Operation):
             return None
         made = value.owner
@@ -173,14 +186,14 @@ def affine(value: Value) -> SlotIndex:
     """A number as another number and a constant that is added to it."""
     offset = 0
     while True:
-        value = _captured(value)
+        value = captured(value)
         constant = constant_int(value)
         if constant is not None:
             return SlotIndex(None, offset + constant)
         made = value.owner
         if not isinstance(made, Operation):
             return SlotIndex(value, offset)
-        constants = [constant_int(_captured(each)) for each in made.operands]
+        constants = [constant_int(captured(each)) for each in made.operands]
         match made.name, constants:
             case "arith.addi", [None, int(added)]:
                 offset, value = offset + added, made.operands[0]
@@ -194,7 +207,7 @@ def affine(value: Value) -> SlotIndex:
                 return SlotIndex(value, offset)
 
 
-def _captured(value: Value) -> Value:
+def captured(value: Value) -> Value:
     """What a partition's argument is outside of it."""
     while isinstance(value.owner, Block) and value.owner.region is not None:
         parent = value.owner.region.parent

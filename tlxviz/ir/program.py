@@ -42,6 +42,9 @@ class SiteKind(StrEnum):
     CLUSTER_ARRIVE = "cluster_arrive"
     CLUSTER_WAIT = "cluster_wait"
     CLC = "clc"
+    TMEM_LOAD = "tmem_load"
+    TMEM_STORE = "tmem_store"
+    TMEM_COPY = "tmem_copy"
     RANGE_BEGIN = "range_begin"
     RANGE_END = "range_end"
 

@@ -60,6 +60,9 @@ SITES: dict[str, SiteForm] = {
     "ttng.cluster_barrier": SiteForm(SiteKind.CLUSTER_WAIT),
     "ttng.async_clc_try_cancel": SiteForm(SiteKind.CLC, "response", "response"),
     "ttng.clc_query_cancel": SiteForm(SiteKind.CLC, "response"),
+    "ttng.tmem_load": SiteForm(SiteKind.TMEM_LOAD, "src", "src"),
+    "ttng.tmem_store": SiteForm(SiteKind.TMEM_STORE, "dst", "dst"),
+    "ttng.tmem_copy": SiteForm(SiteKind.TMEM_COPY, "dst", "src"),
 }
 
 

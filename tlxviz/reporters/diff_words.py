@@ -14,6 +14,8 @@ CAUSES = {
     PathCause.COPY_LATENCY: "copy latency",
     PathCause.COPY_BANDWIDTH: "copy bandwidth",
     PathCause.ARITHMETIC: "arithmetic of {role}",
+    PathCause.TENSOR_MEMORY: "tensor memory",
+    PathCause.NEXT_TILE: "next tile (CLC)",
     PathCause.ISSUE: "issue",
     PathCause.HAND_OFF: "hand-offs",
     PathCause.BETWEEN: "between CTAs",
@@ -29,8 +31,10 @@ ROLE_CAUSES = {
     Cause.COPY_BANDWIDTH: "copy bandwidth",
     Cause.RING_FULL: "ring full",
     Cause.RING_EMPTY: "ring empty",
+    Cause.NEXT_TILE: "next tile (CLC)",
     Cause.PARTNER: "partner",
     Cause.ARITHMETIC: "arithmetic",
+    Cause.TENSOR_MEMORY: "tensor memory",
     Cause.ISSUE: "issue",
     Cause.SYNCHRONIZATION: "synchronization",
     Cause.PROLOGUE: "prologue",
@@ -65,6 +69,10 @@ _SITES = {
     "async_copy": "copy",
     "mma": "MMA",
     "mma_commit": "MMA commit",
+    "tmem_load": "TMEM read",
+    "tmem_store": "TMEM write",
+    "tmem_copy": "copy to TMEM",
+    "clc": "next tile (CLC)",
 }
 _MUCH = 0.2
 """Of the difference: causes that differ by so much are named."""

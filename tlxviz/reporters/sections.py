@@ -27,8 +27,10 @@ CAUSE_WORDS = {
     Cause.COPY_BANDWIDTH: "copy bandwidth",
     Cause.RING_FULL: "ring full: consumers late",
     Cause.RING_EMPTY: "ring empty: producer late",
+    Cause.NEXT_TILE: "next tile not known yet (CLC)",
     Cause.PARTNER: "partner at a named barrier",
     Cause.ARITHMETIC: "arithmetic, plain loads",
+    Cause.TENSOR_MEMORY: "tensor memory, read and written",
     Cause.ISSUE: "issuing work",
     Cause.SYNCHRONIZATION: "synchronization",
     Cause.PROLOGUE: "prologue",
@@ -194,16 +196,18 @@ def _steady(console: Console, account: Account) -> None:
 def _rings(console: Console, account: Account) -> None:
     say(console, "Rings of slots, in the steady state", style=HEADING)
     for ring in account.rings:
-        needed = "?" if ring.needed is None else str(ring.needed)
         who = f"{', '.join(ring.producers)} to {', '.join(ring.consumers)}"
-        say(
-            console,
-            Text.assemble((ring.buffer, "bold"), f"  {who}: {ring.depth} slots of {size(ring.bytes)}, needs {needed}"),
-        )
+        slots = f"{ring.depth} slot{'' if ring.depth == 1 else 's'} of {size(ring.bytes)}"
+        if ring.memory == "tensor":
+            slots += " in tensor memory"
+        else:
+            slots += f", needs {'?' if ring.needed is None else ring.needed}"
+        say(console, Text.assemble((ring.buffer, "bold"), f"  {who}: {slots}"))
         say(
             console,
             f"filling {ring.filling:.1f}, unread {ring.unread:.1f}, being read {ring.reading:.1f}; "
-            f"nothing to read {percent(ring.nothing_unread, 0)}, full {percent(ring.full_share, 0)} of the time",
+            f"nothing to read {percent(ring.nothing_unread, 0)}, full {percent(ring.full_share, 0)} of the time"
+            + (f"; nothing can be filled {percent(ring.stalled_share, 0)}" if ring.memory == "tensor" else ""),
             indent=2,
             style=SIDE,
         )
@@ -216,7 +220,7 @@ def _rings(console: Console, account: Account) -> None:
                 style=SIDE,
             )
     if not account.rings:
-        say(console, "no ring is filled by TMA", indent=2)
+        say(console, "no ring is filled by TMA, and no slot of tensor memory is read", indent=2)
 
 
 @_section("roofline")

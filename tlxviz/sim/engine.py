@@ -30,11 +30,13 @@ Row = tuple[int, ...]
 
 ROW = ("code", "begin", "end", "outer", "inner", "slot", "phase", "released_by")
 """What a row holds. `code` is the number of the site, plus the number of sites for an event of the TMA engine, plus
-twice that number for one of the tensor cores, plus three times that number for each run of a warp group that the CTA
-began before the one that executes the operation."""
+twice that number for one of the tensor cores, three times for an answer of the block scheduler, plus four times that
+number for each run of a warp group that the CTA began before the one that executes the operation."""
 DETAILS = ("barrier", "home", "round")
 """What the rows of a replay hold besides: see `replay.COLUMNS`."""
-WARP_GROUP, TMA, TENSOR_CORE = 0, 1, 2
+WARP_GROUP, TMA, TENSOR_CORE, LAUNCH_CONTROL = 0, 1, 2, 3
+ENGINES = 4
+"""Of these."""
 
 
 _POLLS = 64  # reads in vain before all others are looked at

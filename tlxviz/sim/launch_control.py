@@ -32,8 +32,8 @@ class Unstarted:
         """The next cluster, for an SM that has room for it; None if none is left."""
         return self._clusters.popleft() if self._clusters else None
 
-    def take_over(self, number: int) -> tuple[int, int, int] | None:
-        """The place in the grid of the first CTA of the next cluster, which will not start; None if none is left.
+    def take_over(self, number: int) -> tuple[int, tuple[int, int, int]] | None:
+        """The first CTA of the next cluster, which will not start, and its place in the grid; None if none is left.
 
         Args:
             number: The CTA that asks.
@@ -43,4 +43,4 @@ class Unstarted:
             return None
         members = self._placement.members(cluster)
         self._taken(dict(zip(members, self._placement.members(self._placement.cluster_of(number)), strict=True)))
-        return self._placement.pid(members[0])
+        return members[0], self._placement.pid(members[0])

@@ -16,7 +16,7 @@ from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.dispatch import Outcome
 from tlxviz.sim.effects import multiplies, shares
-from tlxviz.sim.engine import ROW, TENSOR_CORE, TMA, AgentRun, Cta, Row, Sm
+from tlxviz.sim.engine import ENGINES, LAUNCH_CONTROL, ROW, TENSOR_CORE, TMA, AgentRun, Cta, Row, Sm
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import place
 from tlxviz.sim.ranges import RangesAmiss, bounds_of_ranges, close_ranges, runs_with_ranges
@@ -183,7 +183,7 @@ def _stops(program: Program, cta: Cta, now: int, *, waits: bool) -> list[int]:
             if run.blocked[0] == "join":
                 stop = int(run.blocked[2])
             elif run.blocked[1] >= 0:
-                cta.rows.append(_open_wait(run, 3 * len(program.sites), stop))
+                cta.rows.append(_open_wait(run, ENGINES * len(program.sites), stop))
         cta.end = max(cta.end, stop)
         stops.append(stop)
     return stops
@@ -241,13 +241,20 @@ def engine_tracks(
         begin: Where the tracks begin.
         end: Where they end.
     """
-    numbers = [-1, -1, -1]
+    numbers = [-1] * ENGINES
     used = set(np.unique(table[:, CODE] // max(1, len(program.sites))).tolist())
-    for engine, kind, name in ((TMA, TrackKind.TMA, "TMA"), (TENSOR_CORE, TrackKind.TENSOR_CORE, "tensor core")):
+    for engine, kind, name in _ENGINES:
         if engine in used:
             numbers[engine] = len(tracks)
             tracks.append(Track(kind, name, cta, sm, -1, 0, begin, end))
     return numbers
+
+
+_ENGINES = (
+    (TMA, TrackKind.TMA, "TMA"),
+    (TENSOR_CORE, TrackKind.TENSOR_CORE, "tensor core"),
+    (LAUNCH_CONTROL, TrackKind.LAUNCH_CONTROL, "CLC"),
+)
 
 
 def _open_wait(run: AgentRun, codes: int, end: int) -> Row:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlxviz.sim.clusters import ORIGIN
-from tlxviz.sim.engine import DETAILS, ROW, Row
+from tlxviz.sim.engine import DETAILS, ENGINES, ROW, Row
 
 COLUMNS = (*ROW, "run", "released_rank", *DETAILS)
 """Columns of a table of one CTA's rows, in the order in which they were recorded.
@@ -43,7 +43,7 @@ def table_of(rows: Sequence[Row], sites: int, rank: int = 0) -> NDArray[np.int64
     flat = np.fromiter(chain.from_iterable(rows), np.int64, count=len(rows) * width).reshape(-1, width)
     table[:, : len(ROW)] = flat[:, : len(ROW)]
     table[:, BARRIER:] = flat[:, len(ROW) :] if width > len(ROW) else -1
-    table[:, RUN], table[:, CODE] = np.divmod(flat[:, CODE], max(1, 3 * sites))
+    table[:, RUN], table[:, CODE] = np.divmod(flat[:, CODE], max(1, ENGINES * sites))
     cause = flat[:, RELEASED_BY]
     foreign = cause >> ORIGIN  # the rank plus one; -1 where there is no cause
     table[:, RELEASED_RANK] = np.where(foreign < 0, -1, np.where(foreign == 0, rank, foreign - 1))

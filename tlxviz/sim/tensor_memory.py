@@ -15,14 +15,20 @@ from tlxviz.sim.dtypes import cast
 from tlxviz.sim.errors import MemoryAccessError
 from tlxviz.sim.tensor_layout import COLUMN_BYTES, LANES, Axes, Piece, TensorLayout, part
 
+_MATRIX = 2
+"""Dimensions of an allocation without slots."""
+
 
 class TensorMemoryView:
     """A view of one allocation of tensor memory.
 
-    `cells` is None when values are off. `slot` is the leading index of a multi-buffered view, -1 for the whole.
+    `cells` is None when values are off. `slot` is which of the allocation's slots the view is in, -1 for the whole, and
+    where the allocation has no slots.
     """
 
-    __slots__ = ("_axes", "_origin", "_steps", "_views", "_window", "buffer", "cells", "dtype", "home", "shape", "slot")
+    __slots__ = (
+        "_axes", "_origin", "_span", "_steps", "_views", "_window", "buffer", "cells", "dtype", "home", "shape", "slot",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -34,6 +40,7 @@ class TensorMemoryView:
         *,
         origin: tuple[int, int] = (0, 0),
         slot: int = -1,
+        span: int = 0,
         steps: tuple[Callable[[TensorMemoryView], TensorMemoryView], ...] = (),
         home: Any = None,
     ) -> None:
@@ -47,6 +54,8 @@ class TensorMemoryView:
         self._axes = axes
         self._origin = origin
         """Lane and element along it of the first element."""
+        self._span = span
+        """Columns of a slot of the allocation; 0 where it has none."""
         self._steps = steps
         """How it is made from its allocation."""
         self._views: dict[Any, TensorMemoryView] = {}
@@ -75,6 +84,7 @@ class TensorMemoryView:
             axes,
             origin=(lane + off[0], element + off[1]),
             slot=self.slot if slot is None else slot,
+            span=self._span,
             steps=(*self._steps, again),
             home=self.home,
         )
@@ -89,7 +99,9 @@ class TensorMemoryView:
             off, axes = (index * piece.lanes, index * piece.elements), tuple(rest)
             if layout is not None:
                 off, axes = (0, index * layout.columns * COLUMN_BYTES // self.dtype.itemsize), layout.axes
-            slot = index if self.slot < 0 else self.slot
+            # of the allocation, in which a view as another type may have other slots
+            column = (self._origin[1] + off[1]) * self.dtype.itemsize // COLUMN_BYTES
+            slot = column // self._span if self._span else self.slot
             found = self._view(key, lambda view: view.at(index, layout), self.shape[1:], axes, off=off, slot=slot)
         return found
 
@@ -131,7 +143,7 @@ class TensorMemoryView:
     def twin(self) -> TensorMemoryView:
         """A new allocation like this one."""
         cells = None if self.cells is None else torch.zeros_like(self.cells)
-        return TensorMemoryView(self.buffer, self.shape, self.dtype, cells, self._axes)
+        return TensorMemoryView(self.buffer, self.shape, self.dtype, cells, self._axes, span=self._span)
 
     def _opened(self) -> torch.Tensor:
         """The cells of the view, with a dimension for each piece, or for several that go on from each other."""
@@ -192,4 +204,5 @@ def _joined(pieces: tuple[Piece, ...], width: int) -> list[Piece]:
 def allocate_tensor(buffer: int, layout: TensorLayout, dtype: torch.dtype, values: bool) -> TensorMemoryView:
     """A new allocation, zeroed."""
     cells = torch.zeros((LANES, layout.columns), dtype=torch.int32) if values else None
-    return TensorMemoryView(buffer, layout.shape, dtype, cells, layout.axes)
+    span = layout.columns // layout.shape[0] if len(layout.shape) > _MATRIX else 0
+    return TensorMemoryView(buffer, layout.shape, dtype, cells, layout.axes, span=span)

@@ -15,7 +15,7 @@ from tlxviz.trace.model import (
     Track,
     TrackKind,
 )
-from tlxviz.trace.vocabulary import MEANINGS, EventMeaning, Work, meaning, work_of_events
+from tlxviz.trace.vocabulary import MEANINGS, EventMeaning, Work, answer_text, meaning, work_of_events
 
 __all__ = [
     "COLUMNS",
@@ -34,6 +34,7 @@ __all__ = [
     "Track",
     "TrackKind",
     "Work",
+    "answer_text",
     "empty_events",
     "events_from_columns",
     "events_from_flat",

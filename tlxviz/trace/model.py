@@ -17,6 +17,8 @@ class TrackKind(StrEnum):
     TENSOR_CORE = "tensor_core"
     RANGE = "range"
     """Stretches of a warp group's time that the kernel's author named."""
+    LAUNCH_CONTROL = "launch_control"
+    """The block scheduler's answers to who asks for another CTA's work (CLC)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Track:
 
     kind: TrackKind
     name: str
-    """`load`, `mma.0`, ...; `TMA` and `tensor core` for the engines; `mma.0 ranges`."""
+    """`load`, `mma.0`, ...; `TMA`, `tensor core` and `CLC` for the engines; `mma.0 ranges`."""
     cta: int
     """Linear CTA number in the grid."""
     sm: int

@@ -68,6 +68,11 @@ _WARP_GROUP_ISSUES = {
     "async_copy": ("issue copy", "slot bytes"),
     "cluster_arrive": ("cluster arrive", "phase"),
     "clc": ("next tile", "slot phase bytes"),
+    "tmem_copy": ("issue copy to TMEM", "slot bytes"),
+}
+_WARP_GROUP_WORK = {
+    "tmem_load": ("read TMEM", "slot bytes"),
+    "tmem_store": ("write TMEM", "slot bytes"),
 }
 _TMA_LOADS = {"tma_load": ("load", "slot phase bytes released_by")}
 _TMA_COPIES = {"async_copy": ("copy", "slot bytes released_by")}
@@ -76,6 +81,8 @@ _TMA_STORES = {
     "tma_reduce": ("reduce", "slot bytes released_by"),
 }
 _TENSOR_CORE = {"mma": ("MMA", "slot released_by")}
+
+_ANSWERS = {"clc": ("answer", "slot phase bytes released_by")}
 
 _RANGES = {"range_begin": ("range", "")}
 
@@ -88,9 +95,17 @@ MEANINGS: dict[tuple[str, TrackKind], EventMeaning] = {
     for meaning in [
         *_entries(TrackKind.WARP_GROUP, Work.WAIT, _WARP_GROUP_WAITS, _REACHED, _GOES_ON),
         *_entries(TrackKind.WARP_GROUP, Work.ISSUE, _WARP_GROUP_ISSUES, _REACHED, _GOES_ON),
+        *_entries(TrackKind.WARP_GROUP, Work.BUSY, _WARP_GROUP_WORK, _REACHED, "the data have moved"),
         *_entries(TrackKind.TMA, Work.BUSY, _TMA_LOADS, _ACCEPTED, "the data is in shared memory"),
         *_entries(TrackKind.TMA, Work.BUSY, _TMA_COPIES, _ACCEPTED, "the data is in shared memory"),
         *_entries(TrackKind.TMA, Work.BUSY, _TMA_STORES, _ACCEPTED, "the source may be written again"),
+        *_entries(
+            TrackKind.LAUNCH_CONTROL,
+            Work.BUSY,
+            _ANSWERS,
+            "the block scheduler is asked",
+            "its answer is in shared memory",
+        ),
         *_entries(TrackKind.RANGE, Work.NAMED, _RANGES, "the warp group reaches the beginning", "it reaches the end"),
         *_entries(
             TrackKind.TENSOR_CORE, Work.BUSY, _TENSOR_CORE, "the tensor core starts the MMA", "the MMA is complete"
@@ -103,6 +118,11 @@ MEANINGS: dict[tuple[str, TrackKind], EventMeaning] = {
 def meaning(kind: str, track: TrackKind) -> EventMeaning | None:
     """What an event of a site of this kind means on this track; None for one that this version does not know."""
     return MEANINGS.get((kind, track))
+
+
+def answer_text(slot: int) -> str:
+    """What the block scheduler answered, by the column `slot` of the event: whose work the CTA is to do next."""
+    return f"answer: CTA {slot}" if slot >= 0 else "answer: none is left"
 
 
 def work_of_events(launch: LaunchTrace) -> NDArray[np.int8]:

@@ -12,8 +12,14 @@ from tlxviz.trace.vocabulary import Work, meaning
 from tlxviz.tui.looks import Look
 from tlxviz.tui.slices import Int64
 
-_ENGINES = (TrackKind.TMA, TrackKind.TENSOR_CORE)
-_ENGINE_LOOKS = {"tma_load": Look.LOAD, "async_copy": Look.LOAD, "tma_store": Look.STORE, "tma_reduce": Look.STORE}
+_ENGINES = (TrackKind.TMA, TrackKind.TENSOR_CORE, TrackKind.LAUNCH_CONTROL)
+_ENGINE_LOOKS = {
+    "tma_load": Look.LOAD,
+    "async_copy": Look.LOAD,
+    "tma_store": Look.STORE,
+    "tma_reduce": Look.STORE,
+    "clc": Look.ASKED,
+}
 _WORK_LOOKS = {Work.WAIT: Look.WAIT, Work.ISSUE: Look.ISSUE, Work.BUSY: Look.BUSY, Work.NAMED: Look.NAMED}
 
 

@@ -14,7 +14,7 @@ from tlxviz.tui.lane import Lane
 from tlxviz.tui.looks import Look
 from tlxviz.tui.slices import Blend, Int64, Slices, counter, cut, levels, no_slices, overlap
 
-_ORDER = (TrackKind.WARP_GROUP, TrackKind.RANGE, TrackKind.TMA, TrackKind.TENSOR_CORE)
+_ORDER = (TrackKind.WARP_GROUP, TrackKind.RANGE, TrackKind.TMA, TrackKind.TENSOR_CORE, TrackKind.LAUNCH_CONTROL)
 _AT_ONCE = 200_000
 """Events of a CTA up to which its barriers and buffers are shown before somebody unfolds them."""
 
@@ -71,7 +71,7 @@ class CtaMaker:
         yield from self._counters()
         if any(site.kind == "wait" for site in self._launch.sites):
             yield self._barriers()
-        if any(site.kind == "tma_load" for site in self._launch.sites):
+        if any(site.kind in ("tma_load", "tmem_load") for site in self._launch.sites):
             yield self._buffers()
 
     def _of_track(self, number: int) -> Iterator[Lane]:

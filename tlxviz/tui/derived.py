@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlxviz.analysis.ring_fills import NEVER, Fills, filled_rings
+from tlxviz.analysis.tensor_rings import tensor_rings
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.tui.looks import Look
 from tlxviz.tui.slices import Int64, Slices
@@ -125,14 +126,14 @@ def flip_slices(found: list[Flips], life: tuple[int, int]) -> Slices:
 
 
 def buffer_slots(launch: LaunchTrace, rows: Int64, cta: int, life: tuple[int, int]) -> list[tuple[str, Slices]]:
-    """The slots of the buffers that TMA fills, with what each was at each time.
+    """The slots of buffers that TMA fills, and of tensor memory, with what each was at each time.
 
     Args:
         rows: Events of the CTA, and of others whose copies and arrivals reach it, in the order of the table.
     """
     part = replace(launch, events=launch.events.take(rows))
     made: list[tuple[str, Slices]] = []
-    for ring in filled_rings(part, cta):
+    for ring in [*filled_rings(part, cta), *tensor_rings(part, cta)]:
         made += [(f"{ring.buffer}[{slot}]", slot_slices(ring.fills, slot, life)) for slot in ring.slots]
     return made
 

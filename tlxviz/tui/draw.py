@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlxviz.trace.model import LaunchTrace, TrackKind
-from tlxviz.trace.vocabulary import meaning
+from tlxviz.trace.vocabulary import answer_text, meaning
 from tlxviz.tui.lane import Lane
 from tlxviz.tui.looks import APPEARANCES, Look
 from tlxviz.tui.slices import Counter, Int64, Slices
@@ -251,6 +251,8 @@ class Drawing:
         label = known.label if known else site.kind
         if kind is TrackKind.RANGE:
             return (site.variable or label,)
+        if kind is TrackKind.LAUNCH_CONTROL:
+            return (answer_text(slot), f"CTA {slot}" if slot >= 0 else "none")
         where = f"{site.variable}[{slot}]" if site.variable and slot >= 0 else site.variable
         short = label if site.kind == "mma" else where
         names = (f"{label} {where}", short, label if not where else "", site.variable) if where else (label,)

@@ -10,7 +10,8 @@ from tlxviz.trace.model import TrackKind
 from tlxviz.tui.linked import NAMES, A, B, Link
 from tlxviz.tui.window import Window
 
-_ENGINES = frozenset({"copy_latency", "copy_bandwidth", "product"})
+_ENGINE_TRACKS = (TrackKind.TMA, TrackKind.TENSOR_CORE, TrackKind.LAUNCH_CONTROL)
+_ENGINES = frozenset({"copy_latency", "copy_bandwidth", "product", "launch_control"})
 """Activities of engines, not of the warp group that issued them."""
 
 
@@ -70,7 +71,7 @@ def _events(link: Link, side: int, part: PathPart) -> NDArray[np.intp]:
         and 0 <= site.agent < len(launch.agents)
         and launch.agents[site.agent].name in agents
     ]
-    engines = [number for number in on if launch.tracks[number].kind in (TrackKind.TMA, TrackKind.TENSOR_CORE)]
+    engines = [number for number in on if launch.tracks[number].kind in _ENGINE_TRACKS]
     there = np.isin(launch.events["site"], sites) & np.isin(launch.events["track"], on)
     wanted = np.isin(launch.events["track"], engines) == (part.activity in _ENGINES)
     return np.flatnonzero(there & wanted) if (there & wanted).any() else np.flatnonzero(there)

@@ -10,6 +10,7 @@ _OF_TRACKS = {
     TrackKind.WARP_GROUP: "a warp group of the CTA",
     TrackKind.TMA: "copies that the TMA engine has under way",
     TrackKind.TENSOR_CORE: "MMAs of all warp groups, as the tensor core runs them",
+    TrackKind.LAUNCH_CONTROL: "answers of the block scheduler: which CTA's work comes next (cluster launch control)",
     TrackKind.RANGE: "stretches that the kernel's author named",
 }
 _DERIVED = {

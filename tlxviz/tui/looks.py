@@ -31,6 +31,8 @@ class Look(IntEnum):
     ODD = 13
     ALIVE = 14
     """A CTA whose tensor core does nothing."""
+    ASKED = 15
+    """The block scheduler has been asked for another CTA's work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +63,5 @@ APPEARANCES: dict[Look, Appearance] = {
     Look.EVEN: Appearance("─", "#8a9099", "#6b7280", "even phase"),
     Look.ODD: Appearance("═", "#c3c8d0", "#3f4650", "odd phase"),
     Look.ALIVE: Appearance("╌", "#6b7280", "#9aa1ab", "tensor core idle"),
+    Look.ASKED: Appearance("?", "#d9a441", "#9a6b00", "asking for a tile"),
 }

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 from tlxviz.analysis.places import base_name
 from tlxviz.reporters.layout import place
-from tlxviz.trace.model import LaunchTrace
-from tlxviz.trace.vocabulary import meaning
+from tlxviz.trace.model import LaunchTrace, TrackKind
+from tlxviz.trace.vocabulary import answer_text, meaning
 
 
 def event_name(launch: LaunchTrace, event: int) -> str:
     """`wait a_full[2]`."""
     number, slot = (int(launch.events[name][event]) for name in ("site", "slot"))
+    if launch.tracks[int(launch.events["track"][event])].kind is TrackKind.LAUNCH_CONTROL:
+        return answer_text(slot)
     variable = 0 <= number < len(launch.sites) and launch.sites[number].variable
     name = site_name(launch, int(launch.events["track"][event]), number)
     return f"{name}{f'[{slot}]' if slot >= 0 and variable else ''}"

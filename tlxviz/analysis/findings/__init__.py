@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from tlxviz.analysis.account import Account
-from tlxviz.analysis.findings import balance, barriers, compiler, copies, grid, iterations, overhead, products
+from tlxviz.analysis.findings import (
+    balance,
+    barriers,
+    compiler,
+    copies,
+    grid,
+    iterations,
+    overhead,
+    products,
+    tensor_memory,
+)
 from tlxviz.analysis.findings.finding import RULES, Finding, Severity
 
 __all__ = ["RULES", "Finding", "Severity", "findings"]
-_MODULES = (balance, barriers, compiler, copies, grid, iterations, overhead, products)
+_MODULES = (balance, barriers, compiler, copies, grid, iterations, overhead, products, tensor_memory)
 """Importing them fills the registry."""
 _ORDER = list(Severity)
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.attribution import GroupAttribution, Item
 from tlxviz.analysis.causes import Cause
+from tlxviz.analysis.contributions import barriers_of_loads
 from tlxviz.analysis.findings.finding import Finding, Severity, rule
-from tlxviz.analysis.links import Activity
+from tlxviz.analysis.links import ACTIVITY_WORDS, Activity
+from tlxviz.analysis.phases import Phase
 from tlxviz.analysis.rings import Ring
 
 _MUCH = 0.1
@@ -18,6 +20,7 @@ _MUCH = 0.1
 _OF_PATH = 0.25
 _STARVED = 0.1
 _SPARE = 2
+_STORES_ON_PATH = 0.05
 
 
 @rule("ring-too-short")
@@ -91,7 +94,7 @@ _FOR_DATA = (Cause.COPY_LATENCY, Cause.COPY_BANDWIDTH, Cause.RING_EMPTY)
 @rule("copy-latency")
 def copy_latency(account: Account) -> Iterator[Finding]:
     """Consumers wait for copies that nothing holds up: they were issued too late."""
-    group, share, item = _worst(account, Cause.COPY_LATENCY)
+    group, share, item = _worst(account, Cause.COPY_LATENCY, stores=False)
     if group is None or item is None or any(ring_too_short(account)):
         return
     yield Finding(
@@ -112,7 +115,7 @@ def copy_latency(account: Account) -> Iterator[Finding]:
 @rule("copy-bandwidth")
 def copy_bandwidth(account: Account) -> Iterator[Finding]:
     """Consumers wait for copies that stand behind others."""
-    group, share, item = _worst(account, Cause.COPY_BANDWIDTH)
+    group, share, item = _worst(account, Cause.COPY_BANDWIDTH, stores=False)
     tma = account.utilisation.tma
     evidence = {"tma_busy": tma} if tma is not None else {}
     path = account.path
@@ -148,14 +151,23 @@ def producer_late(account: Account) -> Iterator[Finding]:
     group, share, item = _worst(account, Cause.RING_EMPTY)
     if group is None or item is None:
         return
+    who, variable = item.culprit or "the producer", item.variable or "data"
+    if item.kind != "wait" or not item.variable or item.variable in barriers_of_loads(account.launch).values():
+        text = f"for {variable} before the copy has been issued: {who} is late"
+        advice = (
+            "give the producer less to do between two copies, or a warp group of its own for each operand; if it is "
+            "itself waiting for free slots, the ring is too short"
+        )
+    else:
+        doing = ACTIVITY_WORDS[item.doing]
+        text = f"for what others bring, most of it at {variable}: {who} is late ({doing})"
+        advice = f"give {who} less to do before it arrives there, or let it arrive for each part of its work"
     yield Finding(
         "producer-late",
         Severity.PROBLEM,
         share,
-        f"{group.name} waits {share:.0%} of its time for {item.variable or 'data'} before the copy has been issued: "
-        f"{item.culprit or 'the producer'} is late",
-        "give the producer less to do between two copies, or a warp group of its own for each operand; if it is itself "
-        "waiting for free slots, the ring is too short",
+        f"{group.name} waits {share:.0%} of its time {text}",
+        advice,
         group.name,
         item.file,
         item.line,
@@ -163,9 +175,54 @@ def producer_late(account: Account) -> Iterator[Finding]:
     )
 
 
-def _worst(account: Account, cause: Cause) -> tuple[GroupAttribution | None, float, Item | None]:
-    """The warp group that loses most to a cause, if it is much, and the item with most of it."""
-    group = max(account.attribution, key=lambda each: each.shares.get(cause, 0.0), default=None)
-    if group is None or (share := group.shares.get(cause, 0.0)) < _MUCH:
+@rule("store-wait")
+def store_wait(account: Account) -> Iterator[Finding]:
+    """A warp group waits for its stores to have read their source, and that is on the critical path."""
+    path = account.path
+    if path is None or not path.cycles:
+        return
+    waiting = {each.name: sum(item.share for item in each.items if _of_stores(item)) for each in account.attribution}
+    group = max(account.attribution, key=lambda each: waiting[each.name], default=None)
+    on_path = sum(each.cycles for each in path.shares if each.kind == "tma_store") / path.cycles
+    if group is None or waiting[group.name] < _MUCH or on_path < _STORES_ON_PATH:
+        return
+    item = next(item for item in group.items if _of_stores(item))
+    yield Finding(
+        "store-wait",
+        Severity.HINT,
+        on_path,
+        f"{group.name} waits {waiting[group.name]:.0%} of its time until its stores have read their source, and stores "
+        f"are {on_path:.0%} of the critical path",
+        "wait for a store only before its buffer is written again, and let two buffers take turns, so that one is read "
+        "by the store while the other is written",
+        group.name,
+        item.file,
+        item.line,
+        {"waiting": waiting[group.name], "on_path": on_path},
+    )
+
+
+def _of_stores(item: Item) -> bool:
+    return item.kind == "tma_store_wait"
+
+
+def _worst(
+    account: Account, cause: Cause, *, stores: bool = True
+) -> tuple[GroupAttribution | None, float, Item | None]:
+    """The warp group that loses most to a cause, if it is much, and the item with most of it.
+
+    Args:
+        stores: Whether waits for stores count.
+    """
+
+    def lost(group: GroupAttribution) -> float:
+        in_loop = (
+            item.share for item in group.items if _of_stores(item) and item.cause is cause and item.phase is Phase.LOOP
+        )
+        return group.shares.get(cause, 0.0) - (0.0 if stores else sum(in_loop))
+
+    group = max(account.attribution, key=lost, default=None)
+    if group is None or (share := lost(group)) < _MUCH:
         return None, 0.0, None
-    return group, share, next((item for item in group.items if item.cause is cause), None)
+    chosen = (item for item in group.items if item.cause is cause and (stores or not _of_stores(item)))
+    return group, share, next(chosen, None)

@@ -105,6 +105,8 @@ def _mostly(group: GroupAttribution, phase: Phase) -> str:
         Activity.COPY_LATENCY: "waiting for copies",
         Activity.COPY_BANDWIDTH: "waiting for copies",
         Activity.PRODUCT: "products",
+        Activity.TENSOR_MEMORY: "reading and writing tensor memory",
+        Activity.LAUNCH_CONTROL: "asking for the next tile",
         Activity.UNKNOWN: "waits",
     }[first.doing]
     return f", most of it {what}"

@@ -16,6 +16,15 @@ _ARITHMETIC = 0.25
 _PRODUCTS = 0.15
 
 
+_IN_SHARED_MEMORY = "operands in shared memory are issued faster than those in registers"
+_LARGER = "larger products are issued in no more time: up to 256 columns, and 256 rows by a pair of CTAs"
+
+
+def _in_tensor_memory(account: Account) -> bool:
+    """Whether sums are in tensor memory, as those of `tcgen05` are."""
+    return any(site.kind == "mma" and site.text.startswith("ttng.tc_gen5") for site in account.launch.sites)
+
+
 @rule("tensor-core-busy")
 def tensor_core_busy(account: Account) -> Iterator[Finding]:
     """The tensor core has nearly nothing left to give."""
@@ -113,7 +122,7 @@ def issuing_products(account: Account) -> Iterator[Finding]:
         share,
         f"{share:.0%} of the critical path is issuing products, most of it by {parts[0].agent}",
         "let products be under way while their warp group goes on: issue the next before waiting for the last; "
-        "operands in shared memory are issued faster than those in registers",
+        + (_LARGER if _in_tensor_memory(account) else _IN_SHARED_MEMORY),
         parts[0].agent,
         parts[0].file,
         parts[0].line,

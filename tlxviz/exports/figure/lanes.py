@@ -20,7 +20,7 @@ Float = NDArray[np.float64]
 COLUMNS = 900
 """Stretches of equal length into which a lane with more events is divided: less than a pixel of a page's width."""
 _MOST_LEVELS = 6
-_ORDER = (TrackKind.WARP_GROUP, TrackKind.RANGE, TrackKind.TMA, TrackKind.TENSOR_CORE)
+_ORDER = (TrackKind.WARP_GROUP, TrackKind.RANGE, TrackKind.TMA, TrackKind.TENSOR_CORE, TrackKind.LAUNCH_CONTROL)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

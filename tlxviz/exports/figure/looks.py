@@ -21,6 +21,7 @@ class Look(IntEnum):
     STORE = 4
     MMA = 5
     NAMED = 6
+    ASKED = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ APPEARANCES: dict[Look, Appearance] = {
     Look.LOAD: Appearance("load", "#6aa2e6", "#ffffff", "#16181d"),
     Look.STORE: Appearance("store", "#dbe8f8", "#4a86c8", "#16181d", "...."),
     Look.MMA: Appearance("MMA", "#55308c", "#ffffff", "#ffffff"),
+    Look.ASKED: Appearance("asking for a tile", "#f3e3b5", "#9a6b00", "#16181d", "\\\\"),
     Look.NAMED: Appearance("range", "#f3f4f6", "#6b7280", "#16181d"),
 }
 
@@ -54,6 +56,8 @@ def look_of(kind: str, track: TrackKind) -> Look:
         return Look.NAMED
     if track is TrackKind.TENSOR_CORE:
         return Look.MMA
+    if track is TrackKind.LAUNCH_CONTROL:
+        return Look.ASKED
     if track is TrackKind.TMA:
         return Look.STORE if kind in _STORES else Look.LOAD
     known = meaning(kind, track)

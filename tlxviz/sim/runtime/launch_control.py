@@ -20,7 +20,7 @@ _NONE = (-1, -1, -1, 0)
 
 def request_cluster(
     agent: AgentRun, cycle: int, latency: int, site: int, barrier: Barrier, response: SharedView, row: int
-) -> None:
+) -> int:
     """Asks for the next cluster that has not started. Every CTA of the own cluster gets the answer.
 
     Args:
@@ -30,7 +30,10 @@ def request_cluster(
         site: Number of the operation.
         barrier: The mbarrier that is told of the answer's bytes; in other CTAs the one at the same place.
         response: Where the answer goes; likewise.
-        row: The row of the request; -1 where nothing is recorded.
+        row: The row of the answer; -1 where nothing is recorded.
+
+    Returns:
+        The number of the first CTA of that cluster; -1 if none is left.
 
     Raises:
         LaunchControlError: the warp group has seen an answer that none is left.
@@ -43,17 +46,19 @@ def request_cluster(
     cta = agent.cta
     loop = cta.sm.loop
     first = cta.sm.unstarted.take_over(cta.index)
-    answer = torch.tensor(_NONE if first is None else (*first, 1), dtype=torch.int32)
+    answer = torch.tensor(_NONE if first is None else (*first[1], 1), dtype=torch.int32)
+    number = -1 if first is None else first[0]
     if cta.cluster is None:
         arrival: tuple[Any, ...] = (barrier, response, answer, row)
         heappush(loop.heap, (cycle + latency, next(loop.sequence), _arrive, arrival))
-        return
+        return number
     for peer in cta.cluster.ctas:
         cause = row if row < 0 or peer is cta else row + cta.origin
         there = remote_view(cta, response, peer.rank)
         told = remote_barrier(cta, barrier, peer.rank)
         written = (there, answer, site, cta, told, RESPONSE_BYTES, cause)
         heappush(loop.heap, (cycle + latency, next(loop.sequence), store_remotely, written))
+    return number
 
 
 def answered(agent: AgentRun, response: SharedView) -> tuple[int, int, int]:

@@ -79,7 +79,7 @@ def multiply_paired(
         cycle: When it is issued.
         row: The row of the issue; -1 where nothing is recorded.
         iteration: Iterations of the outermost and the innermost loop.
-        slot: The slot of B.
+        slot: The slot of the sum.
 
     Returns:
         The cycles at which it begins and at which it is complete.

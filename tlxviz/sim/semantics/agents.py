@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tlxviz.ir.operation import Region
 from tlxviz.sim.emitter import Emitter
+from tlxviz.sim.engine import ENGINES
 from tlxviz.sim.semantics.cf import emit_body
 from tlxviz.sim.semantics.cluster_barriers import part
 
@@ -33,7 +34,7 @@ def prologue(e: Emitter) -> list[str]:
         "seq = loop.sequence",
     ]
     if e.traced:
-        lines += ["rows = cta.rows", "emit = rows.append", f"base = me.number * {3 * len(e.unit.program.sites)}"]
+        lines += ["rows = cta.rows", "emit = rows.append", f"base = me.number * {ENGINES * len(e.unit.program.sites)}"]
         if e.unit.marked:
             lines.append("marks = me.marks")
     return lines

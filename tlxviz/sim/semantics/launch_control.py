@@ -6,6 +6,7 @@ from tlxviz.devices.model import LaunchControl
 from tlxviz.ir.operation import Operation
 from tlxviz.sim import costs
 from tlxviz.sim.emitter import Emitter, emits
+from tlxviz.sim.engine import LAUNCH_CONTROL
 from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.representation import Scalar
 from tlxviz.sim.semantics.sync import barrier, close_guard
@@ -38,7 +39,14 @@ def try_cancel(e: Emitter, op: Operation) -> None:
     e.order()
     row = e.row()
     e.record(begin=begin, barrier=b)
-    e.line(f"request_cluster(me, t, {round(figures.response_cycles)}, {e.site()}, {b}, {response}, {row})")
+    latency, answer = round(figures.response_cycles), f"{row} + 1" if e.traced else row
+    request = f"request_cluster(me, t, {latency}, {e.site()}, {b}, {response}, {answer})"
+    if e.traced:
+        number = e.let(request, "n")
+        phase = f"{b}.completed"
+        e.record(begin="t", end=f"t + {latency}", slot=number, phase=phase, cause=row, engine=LAUNCH_CONTROL)
+    else:
+        e.line(request)
     close_guard(e, width > 1)
 
 

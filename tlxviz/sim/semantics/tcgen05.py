@@ -201,7 +201,7 @@ def _issue(e: Emitter, op: Operation, core: Tcgen05, work: Work, told: str, sour
             e.unit.options.detailed,
         )
     )
-    slot = f"{e.scalar(op.groups['b'][0])}.slot"
+    slot = f"{e.scalar(op.groups['d'][0])}.slot"
     e.flush()
     begin = e.mark()
     e.order()

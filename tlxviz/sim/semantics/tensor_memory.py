@@ -72,6 +72,8 @@ def tmem_alloc(e: Emitter, op: Operation) -> None:
 def tmem_load(e: Emitter, op: Operation) -> None:
     memory = figures(e)
     result = op.results[0]
+    e.flush()
+    begin = e.mark()
     e.order()  # what was to be written before now has been
     view = e.scalar(op.groups["src"][0])
     if e.alive(result):
@@ -80,6 +82,7 @@ def tmem_load(e: Emitter, op: Operation) -> None:
         e.set(result, Absent())
     _order_tokens(e, op)
     _access(e, bytes_of(result.type), "tensor_load_free", memory.load_bytes_per_cycle, memory.load_latency_cycles)
+    e.record(begin=begin, slot=f"{view}.slot")
 
 
 @emits("ttng.tmem_store")
@@ -89,10 +92,13 @@ def tmem_store(e: Emitter, op: Operation) -> None:
     needed = contents(e, target)
     code = e.dense(value) if needed else ""
     guarded = open_guard(e, op)
+    e.flush()
+    begin = e.mark()
     e.order()  # what was to be read before now has been
     if needed:
         e.line(f"{e.scalar(target)}.store({code})")
     _access(e, bytes_of(value.type), "tensor_store_free", memory.store_bytes_per_cycle, memory.store_latency_cycles)
+    e.record(begin=begin, slot=f"{e.scalar(target)}.slot")
     close_guard(e, guarded)
     _order_tokens(e, op)
 
@@ -115,8 +121,11 @@ def tmem_copy(e: Emitter, op: Operation) -> None:
     costs.block_barrier(e)  # all warps have written before one of them issues the copy
     tcgen05 = e.unit.device.tcgen05
     assert tcgen05 is not None
+    e.flush()
+    begin = e.mark()
     e.charge(latency=count * tcgen05.issue_cycles)
     e.order()
+    e.record(begin=begin, slot=f"{e.scalar(target)}.slot")
     x = e.queue("tensor_copy_free", round(count * memory.copy_interval_cycles))
     done = e.let(f"{x} + {round(memory.copy_cycles + (count - 1) * memory.copy_interval_cycles)}", "x")
     e.line(f"if me.copied < {done}: me.copied = {done}")

@@ -13,6 +13,7 @@ from tlxviz.analysis.hang import source_line
 from tlxviz.analysis.links import Dependencies
 from tlxviz.analysis.operands import Operands
 from tlxviz.reporters.layout import place, size, whole
+from tlxviz.trace.model import TrackKind
 from tlxviz.tui.flowing import FLOW, flow_work
 from tlxviz.tui.legend import lane_text
 from tlxviz.tui.looks import APPEARANCES, Look
@@ -131,7 +132,9 @@ def _facts(state: State, event: int) -> Text:
         found.append(f"iteration {column['inner']}{outer}")
     elif column["outer"] >= 0:
         found.append(f"outer iteration {column['outer']}")
-    found += [f"{name} {column[name]}" for name in ("slot", "phase") if column[name] >= 0]
+    # of an answer of the block scheduler, the slot is a CTA, which its name says
+    said = ("phase",) if track.kind is TrackKind.LAUNCH_CONTROL else ("slot", "phase")
+    found += [f"{name} {column[name]}" for name in said if column[name] >= 0]
     if column["bytes"] > 0:
         found.append(size(column["bytes"]))
     if found:
