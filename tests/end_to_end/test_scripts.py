@@ -169,7 +169,10 @@ def suite(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("device", "counts"),
-    [("sim:h100", "12 passed, 7 skipped, 1 xfailed"), ("sim:h200", "13 passed, 6 skipped, 1 xfailed")],
+    [
+        pytest.param("sim:h100", "12 passed, 7 skipped, 1 xfailed", marks=pytest.mark.slow),
+        ("sim:h200", "13 passed, 6 skipped, 1 xfailed"),
+    ],
 )
 def test_a_suite_passes_and_skips_what_the_device_implies(suite: Path, device: str, counts: str) -> None:
     done = tlxviz(suite, "--device", device, "-m", "pytest", "-q")

@@ -319,17 +319,29 @@ HEADS_TOO_MUCH = {(HEADS[0], False): 0.05}
     ("costs", "shares"),
     [
         (slow(0.02), {(0, 1)}),
-        (slow(0.1) | slow(0.02, 0.01, 0.02), {(0, 3), (1, 3), (2, 3)}),
+        pytest.param(slow(0.1) | slow(0.02, 0.01, 0.02), {(0, 3), (1, 3), (2, 3)}, marks=pytest.mark.slow),
         # the first of three is too much; of four, those with a place of it are tried, which are all, and enough
-        (slow(0.1) | slow(0.2, 0.02, 0.02) | slow(0.02, 0.0, 0.0, 0.02), {(n, 4) for n in range(4)}),
+        pytest.param(
+            slow(0.1) | slow(0.2, 0.02, 0.02) | slow(0.02, 0.0, 0.0, 0.02),
+            {(n, 4) for n in range(4)},
+            marks=pytest.mark.slow,
+        ),
         # 0, 12 and so on are in no good share
         (
             slow(0.1) | slow(0.2, 0.02, 0.02) | slow(0.2, 0.0, 0.0, 0.0) | slow(0.2, 0, 0, 0, 0, 0),
             {(1, 3), (2, 3), (1, 4), (2, 4), (3, 4)},
         ),
         # heads of loops alone
-        (slow(0.1) | slow(0.2, 0.2, 0.2) | slow(*[0.2] * 4) | slow(*[0.2] * 6) | HEADS_COST, {(-1, 1)}),
-        (slow(0.1) | slow(0.2, 0.2, 0.2) | slow(*[0.2] * 4) | slow(0.2, 0, *[0.2] * 4) | HEADS_COST, {(-1, 1)}),
+        pytest.param(
+            slow(0.1) | slow(0.2, 0.2, 0.2) | slow(*[0.2] * 4) | slow(*[0.2] * 6) | HEADS_COST,
+            {(-1, 1)},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            slow(0.1) | slow(0.2, 0.2, 0.2) | slow(*[0.2] * 4) | slow(0.2, 0, *[0.2] * 4) | HEADS_COST,
+            {(-1, 1)},
+            marks=pytest.mark.slow,
+        ),
         (slow(0.1) | slow(0.2, 0.2, 0.2) | slow(*[0.2] * 4) | slow(*[0.2] * 6) | HEADS_TOO_MUCH, {(0, 1)}),
     ],
     ids=[

@@ -71,9 +71,9 @@ SMALL = {"BLOCK_SIZE_M": 64, "BLOCK_SIZE_N": 64, "NUM_MMA_GROUPS": 1, "NUM_TMEM_
     [
         (WHOLE, {}),
         (RAGGED, {}),
-        (WHOLE, {"USE_WARP_BARRIER": True}),
-        (WHOLE, {"INTERLEAVE_EPILOGUE": 1}),
-        (RAGGED, {"NUM_MMA_GROUPS": 1, "BLOCK_SIZE_M": 128, "NUM_TMEM_BUFFERS": 2}),
+        pytest.param(WHOLE, {"USE_WARP_BARRIER": True}, marks=pytest.mark.slow),
+        pytest.param(WHOLE, {"INTERLEAVE_EPILOGUE": 1}, marks=pytest.mark.slow),
+        pytest.param(RAGGED, {"NUM_MMA_GROUPS": 1, "BLOCK_SIZE_M": 128, "NUM_TMEM_BUFFERS": 2}, marks=pytest.mark.slow),
         (RAGGED, SMALL),
         (WHOLE, {"SPLIT_K": 2}),
     ],
@@ -83,7 +83,7 @@ def test_gemm_ws(sizes: list[int], changed: dict[str, Any]):
     run("blackwell_gemm_ws", "gemm", {"sizes": sizes, **GEMM, **changed})
 
 
-@pytest.mark.parametrize("columns", ["a", "b"])
+@pytest.mark.parametrize("columns", ["a", pytest.param("b", marks=pytest.mark.slow)])
 def test_gemm_ws_of_transposed_operands(columns: str):
     run("blackwell_gemm_ws", "gemm", {"sizes": [256, 512, 128], "columns": columns, **GEMM})
 
@@ -100,7 +100,9 @@ def test_gemm_ws_walks_over_many_tiles():
     assert recorder.trace.launches[0].grid == (148, 1, 1)
 
 
-@pytest.mark.parametrize("sizes", [[256, 256, 256], [512, 256, 128]], ids=["square", "tall"])
+@pytest.mark.parametrize(
+    "sizes", [pytest.param([256, 256, 256], marks=pytest.mark.slow), [512, 256, 128]], ids=["square", "tall"]
+)
 def test_gemm_pipelined(sizes: list[int]):
     run("blackwell_gemm_pipelined", "products", {"sizes": sizes, "call": "matmul"})
 
@@ -121,12 +123,18 @@ def test_gemm_clc():
     ("name", "options"),
     [
         ("blackwell_fa_ws", ATTENTION),
-        ("blackwell_fa_ws_pipelined", {**ATTENTION, "causal": False}),
+        pytest.param("blackwell_fa_ws_pipelined", {**ATTENTION, "causal": False}, marks=pytest.mark.slow),
         ("blackwell_fa_ws_pipelined", {**ATTENTION, "causal": True}),
-        ("blackwell_fa_ws_persistent", {**ATTENTION, "NUM_BUFFERS_Q": 1, "causal": False}),
+        pytest.param(
+            "blackwell_fa_ws_persistent", {**ATTENTION, "NUM_BUFFERS_Q": 1, "causal": False}, marks=pytest.mark.slow
+        ),
         ("blackwell_fa_ws_persistent", {**ATTENTION, "NUM_BUFFERS_Q": 1, "causal": True}),
-        ("blackwell_fa_ws_pipelined_persistent", {**PERSISTENT, "causal": False}),
-        ("blackwell_fa_ws_pipelined_persistent", {**PERSISTENT, "causal": True, "RESCALE_OPT": False}),
+        pytest.param("blackwell_fa_ws_pipelined_persistent", {**PERSISTENT, "causal": False}, marks=pytest.mark.slow),
+        pytest.param(
+            "blackwell_fa_ws_pipelined_persistent",
+            {**PERSISTENT, "causal": True, "RESCALE_OPT": False},
+            marks=pytest.mark.slow,
+        ),
         ("blackwell_fa_ws_pipelined_persistent", {**PERSISTENT, "causal": True, "USE_WARP_BARRIER": True}),
         ("blackwell_fa_clc", {**PERSISTENT, "causal": True}),
     ],
@@ -140,7 +148,7 @@ def test_attention(name: str, options: dict[str, Any]):
     ("name", "causal"),
     [
         ("fused_attention_ws_device_tma", False),
-        ("fused_attention_ws_device_tma_dp", False),
+        pytest.param("fused_attention_ws_device_tma_dp", False, marks=pytest.mark.slow),
         ("fused_attention_ws_device_tma_dp", True),
     ],
 )
@@ -161,13 +169,16 @@ def test_gradients_of_attention(causal: bool, configuration: int):
     assert "_attn_bwd_ws" in [launch.kernel for launch in recorder.trace.launches]
 
 
-@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("causal", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_attention_in_mxfp8(causal: bool):
     name = "blackwell_fa_ws_pipelined_persistent_mxfp8"
     run(name, "mx_attention", {"sizes": [1, 1, 256, 128], **MX, "causal": causal})
 
 
-@pytest.mark.parametrize(("variant", "configuration"), [("tlx_single_q", 0), ("tlx_single_q", 2), ("tlx_pipeline", 0)])
+@pytest.mark.parametrize(
+    ("variant", "configuration"),
+    [("tlx_single_q", 0), pytest.param("tlx_single_q", 2, marks=pytest.mark.slow), ("tlx_pipeline", 0)],
+)
 def test_cross_attention(variant: str, configuration: int):
     sizes = {"targets": [70, 150, 3], "history": [200, 64, 300], "heads": 2, "dim": 128}
     options = {**sizes, "variant": variant, "configuration": configuration}
@@ -178,7 +189,15 @@ def test_grouped_gemm():
     run("blackwell-grouped-gemm_test", "grouped", {"sizes": [[256, 256], [128, 128], [200, 256]]})
 
 
-@pytest.mark.parametrize("call", ["matmul_2cta", "matmul_2cta_ws", "matmul_2cta_host_tma", "matmul_2cta_host_tma_ws"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "matmul_2cta",
+        pytest.param("matmul_2cta_ws", marks=pytest.mark.slow),
+        pytest.param("matmul_2cta_host_tma", marks=pytest.mark.slow),
+        "matmul_2cta_host_tma_ws",
+    ],
+)
 def test_addmm_2cta(call: str):
     """Plain Triton, which divides operands and roles itself."""
     run("blackwell-triton-addmm-2cta_test", "products", {"sizes": [256, 256, 128], "call": call})
@@ -189,8 +208,10 @@ def test_addmm_2cta(call: str):
     [
         ("blackwell_gemm_ws", "gemm", {"sizes": [256, 512, 256], **GEMM}),
         ("blackwell_gemm_ws", "gemm", {"sizes": [248, 512, 256], **PAIR}),
-        ("blackwell_gemm_pipelined", "products", {"sizes": [256, 256, 256], "call": "matmul"}),
-        ("blackwell_fa_ws", "attention", {"sizes": [1, 1, 512, 128], **ATTENTION}),
+        pytest.param(
+            "blackwell_gemm_pipelined", "products", {"sizes": [256, 256, 256], "call": "matmul"}, marks=pytest.mark.slow
+        ),
+        pytest.param("blackwell_fa_ws", "attention", {"sizes": [1, 1, 512, 128], **ATTENTION}, marks=pytest.mark.slow),
         ("blackwell_fa_ws_pipelined", "attention", {"sizes": [1, 1, 512, 128], **ATTENTION, "causal": True}),
     ],
 )

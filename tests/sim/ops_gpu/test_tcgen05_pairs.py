@@ -72,7 +72,11 @@ def prepared(
     return launch, c, 2 * a.double() @ b.double()
 
 
-@pytest.mark.parametrize("ctas", [2, 4, 8], ids=["a-pair", "two-pairs-a-cluster", "two-clusters"])
+@pytest.mark.parametrize(
+    "ctas",
+    [pytest.param(2, marks=pytest.mark.slow), 4, pytest.param(8, marks=pytest.mark.slow)],
+    ids=["a-pair", "two-pairs-a-cluster", "two-clusters"],
+)
 @pytest.mark.parametrize(("m", "n"), [(128, 128), (128, 256), (64, 128)])
 @executes("ttng.tc_gen5_mma", "ttng.tmem_load", "ttng.map_to_remote_buffer")
 def test_a_pair_multiplies_what_both_have(m: int, n: int, ctas: int):

@@ -88,7 +88,7 @@ def blocked(scales: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("copied", [True, False], ids=["tensor-memory", "shared-memory"])
 @pytest.mark.parametrize(("a", "b"), [("e4m3", "e4m3"), ("e5m2", "e4m3"), ("e2m1", "e2m1"), ("e4m3", "e2m1")])
-@pytest.mark.parametrize(("n", "k"), [(128, 128), (256, 256)])
+@pytest.mark.parametrize(("n", "k"), [(128, 128), pytest.param(256, 256, marks=pytest.mark.slow)])
 @executes("ttng.tc_gen5_mma_scaled", "ttng.tmem_copy")
 def test_formats_with_scales_of_32(a: str, b: str, n: int, k: int, copied: bool):
     m = 128
