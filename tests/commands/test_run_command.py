@@ -161,6 +161,14 @@ def test_remarks() -> None:
     ]
 
 
+def test_ctas_that_others_took_over_are_said() -> None:
+    launches = [pipeline(kernel="a", statistics={"taken_over": [[150, 2], [151, 2], [152, 3]]})]
+    assert remarks(LaunchLog(), launches, KernelFilter(), Launches((0,)), (150, 151, 152), values_off=False)[-1] == (
+        "kernel a takes over CTAs that have not started: CTA 2 that of CTA 150, CTA 2 that of CTA 151, CTA 3 that of "
+        "CTA 152; to see that, --ctas 2:4"
+    )
+
+
 def test_ctas_that_the_grid_lacks_are_said(capsys: pytest.CaptureFixture[str]) -> None:
     made = launch(
         kernel="k",

@@ -216,6 +216,8 @@ def test_what_torch_says_of_the_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("NVIDIA H200", "h200", "NVIDIA H200 SXM"),
         ("NVIDIA H100 80GB HBM3", "h100", "NVIDIA H100 SXM"),
+        ("NVIDIA B200", "b200", "NVIDIA B200"),
+        ("NVIDIA GB200", "gb200", "NVIDIA GB200"),
         ("NVIDIA GH200 480GB", "h200", "NVIDIA GH200 480GB"),
     ],
 )

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 import tutorial_driver
-from kernel_runner import h200
+from tutorial_runner import run
 
 from tlxviz import _triton
-from tlxviz.launch.script import run_script
-from tlxviz.sim.recorder import SimulatedRecorder
 
 pytest.importorskip("triton.language.extra.tlx")
 
-DRIVER = Path(__file__).with_name("tutorial_driver.py")
 GEMM = {
     "BM": 128,
     "BN": 256,
@@ -37,16 +32,6 @@ def needs(tutorial: str, word: str) -> None:
     if word not in (tutorial_driver.folder() / f"{tutorial}.py").read_text(encoding="utf-8"):
         assert _triton.toolchain().distribution != "fbtriton"
         pytest.skip(f"this {tutorial} has no {word}")
-
-
-def run(name: str, case: str, options: dict[str, Any], *, values: bool = True) -> SimulatedRecorder:
-    if not (tutorial_driver.folder() / f"{name}.py").exists():
-        assert _triton.toolchain().distribution != "fbtriton"
-        pytest.skip(f"triton-utlx has no tutorial {name}")
-    recorder = SimulatedRecorder(h200(), values=values)
-    status = run_script(DRIVER, [name, case, json.dumps(options)], h200(), recorder.execute)
-    assert status == 0 or not values  # without values, outputs hold what was in memory before
-    return recorder
 
 
 @pytest.mark.parametrize("sizes", [[512, 512, 512], [264, 520, 328]], ids=["whole", "ragged"])

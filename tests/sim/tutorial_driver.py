@@ -16,6 +16,8 @@ import torch
 import triton
 
 TOLERANCE = 1e-3
+GRADIENTS = 3e-3
+"""Of attention: K is multiplied by the scale, and rounded, before the kernel gets it."""
 
 
 def folder() -> Path:
@@ -39,11 +41,11 @@ def tutorial(name: str) -> Any:
     return module
 
 
-def compare(got: torch.Tensor, wanted: torch.Tensor) -> None:
+def compare(got: torch.Tensor, wanted: torch.Tensor, tolerance: float = TOLERANCE) -> None:
     error = ((got.float() - wanted.float()).norm() / wanted.float().norm()).item()
     print(f"relative error {error:.2e}")
-    if not error <= TOLERANCE:
-        sys.exit(f"relative error {error:.2e} is above {TOLERANCE}")
+    if not error <= tolerance:
+        sys.exit(f"relative error {error:.2e} is above {tolerance}")
 
 
 def allocate(size: int, align: int, stream: int | None) -> torch.Tensor:
@@ -68,10 +70,64 @@ def attention(module: Any, options: dict[str, Any]) -> None:
     z, h, n, d = options.pop("sizes")
     q, k, v = (torch.randn((z, h, n, d), device="cuda", dtype=torch.float16) for _ in range(3))
     scale = 0.5
-    arguments = (options,) if options else ()
+    causal = options.pop("causal", None)
+    arguments = (*(() if causal is None else (causal,)), *((options,) if options else ()))
     got = module.attention(q, k, v, scale, *arguments)
-    wanted = torch.softmax(q.float() @ k.float().transpose(2, 3) * scale, dim=-1) @ v.float()
-    compare(got, wanted)
+    compare(got, attention_of(q, k, v, scale, causal=bool(causal)))
+
+
+def attention_of(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, scale: float, *, causal: bool) -> torch.Tensor:
+    scores = q.float() @ k.float().transpose(2, 3) * scale
+    if causal:
+        scores = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -torch.inf)
+    return torch.softmax(scores, dim=-1) @ v.float()
+
+
+def attention_backward(module: Any, options: dict[str, Any]) -> None:
+    """The gradients of an attention that is tuned by itself."""
+    scale, causal = 0.5, options["causal"]
+    q, k, v = (torch.randn(options["sizes"], device="cuda", dtype=torch.float16).requires_grad_() for _ in range(3))
+    got = module.attention(q, k, v, scale, causal)
+    gradient = torch.randn_like(got)
+    found = torch.autograd.grad(got, (q, k, v), gradient)
+    wanted = torch.autograd.grad(attention_of(q, k, v, scale, causal=causal), (q, k, v), gradient.float())
+    for one, other in zip(found, wanted, strict=True):
+        compare(one, other, GRADIENTS)
+
+
+def divided_attention(module: Any, options: dict[str, Any]) -> None:
+    """Attention whose loop the compiler divides among warp groups."""
+    sizes, variant, causal = options.pop("sizes"), options.pop("variant"), options.pop("causal")
+    q, k, v = (torch.randn(sizes, device="cuda", dtype=torch.float16) for _ in range(3))
+    got = module.attention(q, k, v, causal, 0.5, variant, options)
+    compare(got, attention_of(q, k, v, 0.5, causal=causal))
+
+
+def activated_attention(module: Any, options: dict[str, Any]) -> None:
+    """Attention with an activation in place of softmax, over sequences of different lengths; it is not compared."""
+    options |= {"dtype": torch.bfloat16, "dff": None, "bias": False, "window_size": None, "broadcast_q": False}
+    module.get_tlx_gdpa_fn(options)()
+
+
+def own(module: Any, options: dict[str, Any]) -> None:
+    """A call of the tutorial's own, such as a test, which compares by itself.
+
+    Args:
+        module: The tutorial.
+        options: Arguments of the call by name, and: `call`, its name; `tensors`, shapes of its first arguments; `set`,
+            values for globals.
+    """
+    for name, value in options.pop("set", {}).items():
+        setattr(module, name, value)
+    call = getattr(module, options.pop("call"))
+    if "dtype" in options:
+        options["dtype"] = getattr(torch, options["dtype"])
+    tensors = [torch.randn(shape, device="cuda", dtype=torch.float16) for shape in options.pop("tensors", ())]
+    call(*tensors, **options)
+
+
+def imported(module: Any, options: dict[str, Any]) -> None:
+    """Nothing more."""
 
 
 def add2(module: Any, options: dict[str, Any]) -> None:
@@ -100,6 +156,17 @@ def layernorm(module: Any, options: dict[str, Any]) -> None:
     compare(rstd, (x.float().var(1, correction=0) + 1e-5).rsqrt())
 
 
+def layernorm_call(module: Any, options: dict[str, Any]) -> None:
+    """A tutorial's own call."""
+    m, n = options.pop("sizes")
+    call = getattr(module, options.pop("call"))
+    x, w, b = (torch.randn(*size, device="cuda", dtype=torch.float16) for size in ((m, n), (n,), (n,)))
+    y, mean, rstd = call(x, w, b, 1e-5, **options)
+    compare(y, torch.nn.functional.layer_norm(x.float(), (n,), w.float(), b.float(), 1e-5))
+    compare(mean + 1, x.float().mean(1) + 1)
+    compare(rstd, (x.float().var(1, correction=0) + 1e-5).rsqrt())
+
+
 def broadcast_attention(module: Any, options: dict[str, Any]) -> None:
     """Attention of candidates over the keys of their users; a candidate's rows have to fill blocks of 32."""
     candidates, seeds, heads, dim, length = options["sizes"]
@@ -118,10 +185,16 @@ def broadcast_embedding(module: Any, options: dict[str, Any]) -> None:
 CASES = {
     "gemm": gemm,
     "attention": attention,
+    "attention_backward": attention_backward,
+    "divided_attention": divided_attention,
+    "activated_attention": activated_attention,
+    "own": own,
+    "imported": imported,
     "add2": add2,
     "broadcast_attention": broadcast_attention,
     "broadcast_embedding": broadcast_embedding,
     "layernorm": layernorm,
+    "layernorm_call": layernorm_call,
 }
 
 

@@ -90,16 +90,19 @@ class TensorMemoryView:
         )
         return found
 
-    def at(self, index: int) -> TensorMemoryView:
-        """One slot."""
-        found = self._views.get(index)
+    def at(self, index: int, layout: TensorLayout | None = None) -> TensorMemoryView:
+        """One slot, in a layout of its own where one is given: then slots are as far apart as that is wide."""
+        key = index if layout is None else (index, layout)
+        found = self._views.get(key)
         if found is None:
-            (piece,), *axes = self._axes
-            off = (index * piece.lanes, index * piece.elements)
+            (piece,), *rest = self._axes
+            off, axes = (index * piece.lanes, index * piece.elements), tuple(rest)
+            if layout is not None:
+                off, axes = (0, index * layout.columns * COLUMN_BYTES // self.dtype.itemsize), layout.axes
             # of the allocation, in which a view as another type may have other slots
             column = (self._origin[1] + off[1]) * self.dtype.itemsize // COLUMN_BYTES
             slot = column // self._span if self._span else self.slot
-            found = self._view(index, lambda view: view.at(index), self.shape[1:], tuple(axes), off=off, slot=slot)
+            found = self._view(key, lambda view: view.at(index, layout), self.shape[1:], axes, off=off, slot=slot)
         return found
 
     def transposed(self, order: tuple[int, ...]) -> TensorMemoryView:

@@ -12,7 +12,9 @@ from kernel_runner import b200, compile_kernel, execute, executes, fbtriton_only
 from test_tcgen05 import both, close
 
 from tlxviz.launch.model import Launch
+from tlxviz.sim.engine import TENSOR_CORE
 from tlxviz.sim.errors import HangError, UnsupportedOperation
+from tlxviz.sim.replay import COLUMNS, replay
 
 triton = pytest.importorskip("triton")
 tl = pytest.importorskip("triton.language")
@@ -33,7 +35,7 @@ def product(
     COMMIT: tl.constexpr,
 ):
     """A row of clusters along M; the CTAs of a pair have rows below one another."""
-    pair, half = tl.program_id(0) // 2, tlx.cluster_cta_rank() % 2
+    half = tlx.cluster_cta_rank() % 2
     m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     row = tl.program_id(0) * M + m
     if IN_TENSOR_MEMORY:
@@ -121,3 +123,59 @@ def test_pairs_need_clusters():
     alone = replace(launch, ttgir=launch.ttgir.replace('"ttg.cluster-dim-x" = 2', '"ttg.cluster-dim-x" = 1'))
     with pytest.raises(UnsupportedOperation, match="in a kernel without clusters: launch it with ctas_per_cga"):
         execute(alone, device=b200())
+
+
+@triton.jit
+def loaded_for_the_leader(a_desc, b_desc, c_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """Each CTA loads into its own memory; the first one's barrier counts the bytes of both."""
+    half = tlx.cluster_cta_rank() % 2
+    m, n = tl.arange(0, M), tl.arange(0, N)
+    a, b = tlx.local_alloc((M, K), tl.float16, 1), tlx.local_alloc((K, N // 2), tl.float16, 1)
+    sums = tlx.local_alloc((M, N), tl.float32, 1, tlx.storage_kind.tmem)
+    ready, done = tlx.alloc_barriers(1), tlx.alloc_barriers(1)
+    if half == 0:
+        tlx.barrier_expect_bytes(ready[0], 2 * 2 * (M * K + K * N // 2))
+    tlx.async_descriptor_load(a_desc, a[0], [tl.program_id(0) * M, 0], ready[0], two_ctas=tl.constexpr(True))
+    tlx.async_descriptor_load(b_desc, b[0], [0, half * (N // 2)], ready[0], two_ctas=tl.constexpr(True))
+    tlx.barrier_wait(ready[0], 0, pred=half == 0)
+    tlx.async_dot(a[0], b[0], sums[0], use_acc=False, mBarriers=[done[0]], two_ctas=True)
+    tlx.barrier_wait(done[0], 0)
+    row = tl.program_id(0) * M + m
+    tl.store(c_ptr + row[:, None] * N + n[None, :], tlx.local_load(sums[0]))
+
+
+@executes("ttng.async_tma_copy_global_to_local", "ttng.tc_gen5_mma")
+def test_loads_of_both_ctas_tell_the_barrier_of_the_first():
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    m, n, k = 128, 128, 64
+    a, b, c = torch.randn(2 * m, k).half(), torch.randn(k, n).half(), torch.zeros(2 * m, n)
+    descriptors = [
+        TensorDescriptor(each, each.shape, each.stride(), block) for each, block in ((a, [m, k]), (b, [k, n // 2]))
+    ]
+    made = both(
+        compile_kernel(
+            loaded_for_the_leader, (2,), *descriptors, c, device=b200(), M=m, N=n, K=k, ctas_per_cga=(2, 1, 1)
+        )
+    )
+    close(c, a.double() @ b.double())
+    landed = [events(made.trace, "tma_load", cta, engine=True) for cta in (0, 1)]
+    assert [len(each) for each in landed] == [2, 2]
+    (wait,) = [
+        each for each in events(made.trace, "wait", 0) if each["released_by"] < events(made.trace, "mma", 0)[0]["row"]
+    ]
+    last = max((each for cta in landed for each in cta), key=lambda each: (each["end"], each["row"]))
+    assert wait["released_by"] == last["row"]
+
+
+def test_a_replay_has_the_products_of_both_ctas():
+    launch, _, _ = prepared(128, 128)
+    replayed, made = replay(launch, b200(), [0]), execute(launch, device=b200())
+    assert replayed.cycles == made.cycles
+    first = TENSOR_CORE * len(replayed.program.sites)
+    assert [cta.rank for cta in replayed.ctas] == [0, 1]
+    for cta in replayed.ctas:
+        ran = [dict(zip(COLUMNS, row, strict=True)) for row in cta.rows.tolist() if row[0] >= first]
+        wanted = events(made.trace, "mma", cta.cta, engine=True)
+        assert [(each["begin"], each["end"]) for each in ran] == [(each["begin"], each["end"]) for each in wanted]
+        assert {(each["run"], each["released_rank"]) for each in ran} == {(0, 0)}

@@ -203,6 +203,15 @@ def _land_multicast(cycle: int, arrival: tuple[Multicast, Cta, tuple[Any, ...]])
     load.land(cycle, arguments)
 
 
+def land_for_pair(cycle: int, arrival: tuple[Callable[[int, Any], None], int, Cta, tuple[Any, ...]]) -> None:
+    """A TMA load into the CTA's own memory has arrived, and tells a barrier of the other CTA of its pair: what happens
+    then, by which site and CTA it was issued, and the arguments, of which the barrier is the first."""
+    land, site, cta, arguments = arrival
+    _check_barrier(arguments[0], site, cta)
+    arguments[0].came(cycle, site, cta.index)
+    land(cycle, arguments)
+
+
 def _check_barrier(barrier: Barrier, site: int, cta: Cta) -> None:
     """Bytes are about to be announced to a barrier: there has to be one."""
     home = _home(barrier)

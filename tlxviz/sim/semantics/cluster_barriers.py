@@ -82,7 +82,12 @@ def meet(e: Emitter) -> None:
 
 
 def part(e: Emitter) -> None:
-    """The CTAs of pairs meet once more before they end, since tensor cores of one use the memory of the other."""
+    """The CTAs of pairs meet once more before they end, since tensor cores of one use the memory of the other.
+
+    What all tasks have sent to other CTAs has got there before.
+    """
+    e.flush()
+    e.line("t = max(t, *(run.remote + 1 for run in cta.agents))")
     e.order()
     e.line(f"cta.cluster.barrier.arrive(me, t, {e.unit.program.total_warps}, -1, -1)")
     _block(e, "-1")

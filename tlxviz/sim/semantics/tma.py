@@ -54,7 +54,8 @@ def _issue_cycles(e: Emitter, type_: Type) -> float:
 def tma_load(e: Emitter, op: Operation) -> None:
     tma = e.unit.device.tma
     guarded = open_guard(e, op)
-    if is_remote(e, op.groups["barrier"][0]):
+    remote = is_remote(e, op.groups["barrier"][0])
+    if remote and e.unit.device.tcgen05 is None:
         raise UnsupportedOperation("a TMA load that tells the barrier of another CTA (two_ctas), which Hopper cannot")
     target = op.groups["dst"][0]
     size = _block_bytes(target.type)
@@ -101,16 +102,19 @@ def tma_load(e: Emitter, op: Operation) -> None:
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, cause=row, engine=TMA, barrier=b)
-        cause = f"{row} + 1"
+        cause = e.foreign(f"{row} + 1") if remote else f"{row} + 1"
     if needed:
         desc = e.scalar(op.groups["desc"][0])
         if whole:
             method, arrival = "tile", view
         else:
             arrival = f"{view}.tensor"
-        e.line(f"heappush(heap, ({landed}, next(seq), land_{method}, ({b}, {size}, {cause}, {desc}, {at}, {arrival})))")
+        landing, arguments = f"land_{method}", f"({b}, {size}, {cause}, {desc}, {at}, {arrival})"
     else:
-        e.line(f"heappush(heap, ({landed}, next(seq), land, ({b}, {size}, {cause})))")
+        landing, arguments = "land", f"({b}, {size}, {cause})"
+    if remote:
+        landing, arguments = "land_for_pair", f"({landing}, {e.site()}, cta, {arguments})"
+    e.line(f"heappush(heap, ({landed}, next(seq), {landing}, {arguments}))")
     close_guard(e, guarded)
 
 
