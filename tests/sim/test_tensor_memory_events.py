@@ -8,6 +8,7 @@ import pytest
 import torch
 from kernel_runner import b200, compile_kernel, execute, fbtriton_only
 
+from tlxviz.diagrams.happenings import event_words
 from tlxviz.trace import LaunchTrace, TrackKind
 
 triton = pytest.importorskip("triton")
@@ -95,3 +96,11 @@ def test_the_slot_of_a_product_is_that_of_its_sum():
     ] * 2
     assert accesses(trace) == [("tmem_load", "sums", 1, 128 * 128 * 4)]
     torch.testing.assert_close(y, a.float() @ b.float(), rtol=1e-3, atol=1e-2)
+
+
+def test_the_accumulator_has_a_name_in_diagrams():
+    a, b = torch.randn(128, 64).half(), torch.randn(64, 128).half()
+    launch = compile_kernel(product, (1,), a, b, torch.zeros(128, 128), K=64, device=b200())
+    trace = execute(launch, device=b200()).trace
+    rows = [row for row in range(len(trace.events)) if trace.sites[trace.events["site"][row]].kind == "mma"]
+    assert sorted(event_words(trace, row) for row in rows) == ["MMA sums[1]", "issue MMA sums[1]"]

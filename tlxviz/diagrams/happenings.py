@@ -11,6 +11,8 @@ from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import answer_text, meaning
 
 _NAMED = frozenset({"named_wait", "named_arrive"})
+_IN_TENSOR_MEMORY = "ttng.tc_gen5_mma"
+"""How the names of the operations begin whose sums are in tensor memory, and have names of their own."""
 
 
 def event_words(launch: LaunchTrace, row: int) -> str:
@@ -26,7 +28,7 @@ def event_words(launch: LaunchTrace, row: int) -> str:
     verb = known.label if known is not None else site.kind
     if site.kind in _NAMED:
         return f"{verb} {slot}" if slot >= 0 else verb
-    if not site.variable or site.kind == "mma":
+    if not site.variable or (site.kind == "mma" and not site.text.startswith(_IN_TENSOR_MEMORY)):
         return verb
     which = f"[{slot}]" if slot >= 0 and known is not None and "slot" in known.columns else ""
     return f"{verb} {site.variable}{which}"
