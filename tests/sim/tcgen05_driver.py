@@ -46,6 +46,16 @@ def backward(module: Any, options: dict[str, Any]) -> None:
         compare(got.grad, wanted.grad, 3e-3)
 
 
+def divided_attention(module: Any, options: dict[str, Any]) -> None:
+    """Attention in plain Triton that the compiler divides among warp groups, with the tuner's first configuration."""
+    module._attn_fwd_persist.configs = module._attn_fwd_persist.configs[:1]
+    q, k, v = (torch.randn(*options["sizes"], device="cuda", dtype=torch.float16) for _ in range(3))
+    causal = options["causal"]
+    more = () if options["short"] else (False, 0, False)
+    got = module.attention(q, k, v, causal, 0.5, "ws_persistent", *more)
+    compare(got, _attention(q, k, v, 0.5, causal=causal))
+
+
 def grouped(module: Any, options: dict[str, Any]) -> None:
     """Of each pair N has to be K, which the tutorial takes for granted."""
     left = [torch.randn(size, device="cuda", dtype=torch.float16) for size in options["sizes"]]
@@ -130,6 +140,7 @@ def stand_in_for_torchao() -> None:
 CASES |= {
     "attention": attention,
     "backward": backward,
+    "divided_attention": divided_attention,
     "grouped": grouped,
     "products": products,
     "cross_attention": cross_attention,

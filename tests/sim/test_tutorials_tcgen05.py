@@ -137,6 +137,20 @@ def test_attention(name: str, options: dict[str, Any]):
 
 
 @pytest.mark.parametrize(
+    ("name", "causal"),
+    [
+        ("fused_attention_ws_device_tma", False),
+        ("fused_attention_ws_device_tma_dp", False),
+        ("fused_attention_ws_device_tma_dp", True),
+    ],
+)
+def test_attention_that_the_compiler_divides(name: str, causal: bool):
+    """Its aliases of tensor memory are slices of three-dimensional buffers, and slots packed otherwise than these."""
+    options = {"sizes": [1, 2, 256, 128], "causal": causal, "short": name.endswith("dp")}
+    run(name, "divided_attention", options)
+
+
+@pytest.mark.parametrize(
     ("causal", "configuration"),
     [(False, 0), pytest.param(True, 1, marks=pytest.mark.slow), (True, 2)],
     ids=["64-rows", "warp-barrier", "pairs"],

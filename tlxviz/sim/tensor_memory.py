@@ -13,7 +13,7 @@ import torch
 
 from tlxviz.sim.dtypes import cast
 from tlxviz.sim.errors import MemoryAccessError
-from tlxviz.sim.tensor_layout import LANES, Axes, Piece, TensorLayout, part
+from tlxviz.sim.tensor_layout import COLUMN_BYTES, LANES, Axes, Piece, TensorLayout, part
 
 
 class TensorMemoryView:
@@ -80,14 +80,17 @@ class TensorMemoryView:
         )
         return found
 
-    def at(self, index: int) -> TensorMemoryView:
-        """One slot."""
-        found = self._views.get(index)
+    def at(self, index: int, layout: TensorLayout | None = None) -> TensorMemoryView:
+        """One slot, in a layout of its own where one is given: then slots are as far apart as that is wide."""
+        key = index if layout is None else (index, layout)
+        found = self._views.get(key)
         if found is None:
-            (piece,), *axes = self._axes
-            off = (index * piece.lanes, index * piece.elements)
+            (piece,), *rest = self._axes
+            off, axes = (index * piece.lanes, index * piece.elements), tuple(rest)
+            if layout is not None:
+                off, axes = (0, index * layout.columns * COLUMN_BYTES // self.dtype.itemsize), layout.axes
             slot = index if self.slot < 0 else self.slot
-            found = self._view(index, lambda view: view.at(index), self.shape[1:], tuple(axes), off=off, slot=slot)
+            found = self._view(key, lambda view: view.at(index, layout), self.shape[1:], axes, off=off, slot=slot)
         return found
 
     def transposed(self, order: tuple[int, ...]) -> TensorMemoryView:

@@ -12,7 +12,9 @@ from kernel_runner import b200, compile_kernel, execute, executes, fbtriton_only
 from test_tcgen05 import both, close
 
 from tlxviz.launch.model import Launch
+from tlxviz.sim.engine import TENSOR_CORE
 from tlxviz.sim.errors import HangError, UnsupportedOperation
+from tlxviz.sim.replay import COLUMNS, replay
 
 triton = pytest.importorskip("triton")
 tl = pytest.importorskip("triton.language")
@@ -164,3 +166,16 @@ def test_loads_of_both_ctas_tell_the_barrier_of_the_first():
     ]
     last = max((each for cta in landed for each in cta), key=lambda each: (each["end"], each["row"]))
     assert wait["released_by"] == last["row"]
+
+
+def test_a_replay_has_the_products_of_both_ctas():
+    launch, _, _ = prepared(128, 128)
+    replayed, made = replay(launch, b200(), [0]), execute(launch, device=b200())
+    assert replayed.cycles == made.cycles
+    first = TENSOR_CORE * len(replayed.program.sites)
+    assert [cta.rank for cta in replayed.ctas] == [0, 1]
+    for cta in replayed.ctas:
+        ran = [dict(zip(COLUMNS, row, strict=True)) for row in cta.rows.tolist() if row[0] >= first]
+        wanted = events(made.trace, "mma", cta.cta, engine=True)
+        assert [(each["begin"], each["end"]) for each in ran] == [(each["begin"], each["end"]) for each in wanted]
+        assert {(each["run"], each["released_rank"]) for each in ran} == {(0, 0)}

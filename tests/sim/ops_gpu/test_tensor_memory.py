@@ -196,6 +196,19 @@ def test_slices_of_blocks_that_lie_apart():
         allocate_tensor(0, layout_of(type_), torch.int32, True).columns(8, 16)
 
 
+def test_a_slot_can_be_packed_although_its_array_is_not():
+    """As Triton's own aliases have it: the type of a slot says where its elements are."""
+    whole = allocate_tensor(0, layout_of(memdesc((1, 128, 8), "f32", blockM=128, blockN=8)), torch.float32, True)
+    array = whole.reinterpreted(
+        layout_of(memdesc((1, 128, 8), "f16", blockM=128, blockN=8, colStride=2)), torch.float16
+    )
+    slot = array.at(0, layout_of(memdesc((128, 8), "f16", blockM=128, blockN=8)))
+    slot.store(numbers(128, 8))
+    assert whole.cells is not None
+    assert torch.equal(whole.cells.view(torch.float16)[:, :8], numbers(128, 8).half())
+    assert not whole.cells[:, 4:].any()
+
+
 def test_a_view_does_not_reach_beyond_its_allocation():
     view = allocate_tensor(0, layout_of(memdesc((128, 8), "f32", blockM=128, blockN=8)), torch.float32, True)
     wide = view.reinterpreted(layout_of(memdesc((128, 16), "f32", blockM=128, blockN=16)), torch.float32)

@@ -69,7 +69,7 @@ class Finished:
 
 
 def multiply_paired(
-    spec: Product, cta: Cta, cycle: int, row: int, base: int, iteration: tuple[int, int], slot: int
+    spec: Product, cta: Cta, cycle: int, row: int, iteration: tuple[int, int], slot: int
 ) -> tuple[int, int]:
     """The tensor cores of both CTAs of a pair take up a product.
 
@@ -78,7 +78,6 @@ def multiply_paired(
         cta: The CTA that issues it.
         cycle: When it is issued.
         row: The row of the issue; -1 where nothing is recorded.
-        base: What the warp group adds to the codes of its rows.
         iteration: Iterations of the outermost and the innermost loop.
         slot: The slot of B.
 
@@ -90,7 +89,7 @@ def multiply_paired(
     done = max(sm.multiply(begin, spec.duration, spec.complete, spec.flop)[1] for sm in (cta.sm, peer.sm))
     cta.sm.products_done = peer.sm.products_done = done
     if row >= 0:
-        recorded = (base + spec.code, begin, done, *iteration, slot, -1, row + cta.origin)
+        recorded = (spec.code, begin, done, *iteration, slot, -1, row + cta.origin)
         peer.rows.append((*recorded, -1, -1, -1) if spec.detailed else recorded)
     return begin, done
 

@@ -83,10 +83,7 @@ def memdesc_index(e: Emitter, op: Operation) -> None:
         return
     e.check_slot(where, e.shape(source)[0], name)
     if is_tensor_memory(source):
-        slot = f"{code}.at({where})"
-        if _column_stride(source) != _column_stride(op.result):  # the layout is what the slot's type says
-            slot += f".reinterpreted({tensor_layout(e, op.result)}, {e.dtype(element_of(op.result.type))})"
-        e.result_scalar(op, slot)
+        e.result_scalar(op, f"{code}.at({where}{_other_layout(e, source, op.result)})")
         return
     if root is None and scalar_type(op.result.type).name == "i64":  # of several arrays, perhaps of mbarriers
         e.result_scalar(op, f"slot_of({code}, {where})")
@@ -102,12 +99,6 @@ def memdesc_trans(e: Emitter, op: Operation) -> None:
 def is_tensor_memory(value: Value) -> bool:
     """Whether a value is a view of tensor memory."""
     return isinstance(value.type, MemDescType) and value.type.space == "tensor_memory"
-
-
-def _column_stride(value: Value) -> object:
-    """How many elements of a view of tensor memory lie from one column to the next, as its type says."""
-    assert isinstance(value.type, MemDescType)
-    return value.type.encoding.parameters.get("colStride") if value.type.encoding is not None else None
 
 
 @emits("ttg.memdesc_subslice")
@@ -139,6 +130,14 @@ def memdesc_reinterpret(e: Emitter, op: Operation) -> None:
         return
     form = tensor_layout(e, op.result) if is_tensor_memory(op.result) else str(e.shape(op.result))
     e.result_scalar(op, f"{e.scalar(source)}.reinterpreted({form}, {e.dtype(element_of(op.result.type))})")
+
+
+def _other_layout(e: Emitter, array: Value, slot: Value) -> str:
+    """An argument for the layout of a slot that is not that of the array: Triton packs slots of unpacked arrays."""
+    assert isinstance(array.type, MemDescType)
+    assert isinstance(slot.type, MemDescType)
+    same = layout_of(array.type).axes[1:] == layout_of(slot.type).axes
+    return "" if same else f", {tensor_layout(e, slot)}"
 
 
 def tensor_layout(e: Emitter, value: Value) -> str:

@@ -210,8 +210,7 @@ def _issue(e: Emitter, op: Operation, core: Tcgen05, work: Work, told: str, sour
     from_ = "max(t, me.copied)" if e.unit.copies_to_tensor_memory else "t"
     if pair:
         outer, inner = e.iteration()
-        recorded = f"{row}, {'base' if e.traced else '0'}, ({outer}, {inner}), {slot}"
-        e.line(f"{x}, {done} = multiply_paired({spec}, cta, {from_}, {recorded})")
+        e.line(f"{x}, {done} = multiply_paired({spec}, cta, {from_}, {row}, ({outer}, {inner}), {slot})")
     else:
         e.line(f"{x}, {done} = sm.multiply({from_}, {duration}, {complete}, {work.flop})")
     e.line(f"t += {takes}")
