@@ -60,30 +60,6 @@ def test_layernorm_that_the_compiler_divides_among_ctas(options: dict[str, Any],
     assert len({track.cta for track in launch.tracks if track.begin == 0}) == ctas
 
 
-# ---------------------------------------------------------------------- attention
-
-
-DIVIDED = {
-    "BLOCK_M": 256,
-    "BLOCK_N": 128,
-    "SUBTILING": False,
-    "SUBTILING_P": False,
-    "VECT_MUL": 0,
-    "FADD2_REDUCE": False,
-}
-
-
-@pytest.mark.parametrize(
-    ("variant", "more"), [("ws", {}), ("ws_persistent", {"GROUP_SIZE_N": 1})], ids=["a-tile-a-cta", "persistent"]
-)
-def test_attention_that_the_compiler_divides_among_warp_groups(variant: str, more: dict[str, int]):
-    """The compiler puts probabilities and factors for the sums into columns of the scores."""
-    options = {"sizes": [1, 1, 256, 128], "variant": variant, "causal": False, **DIVIDED, **more}
-    recorder = run("fused_attention_ws_device_tma_dp", "divided_attention", options, device=b200())
-    (launch,) = recorder.trace.launches
-    assert len(launch.agents) == 6
-
-
 # ---------------------------------------------------------------------- others
 
 
