@@ -151,17 +151,19 @@ def test_autocast_computes_as_on_a_gpu():
 def test_memory_of_the_device_is_counted():
     gc.collect()
     before = torch.cuda.memory_allocated()
+    before_large = torch.cuda.memory_stats()["allocated_bytes.large_pool.current"]
     torch.cuda.reset_peak_memory_stats()
     small, large = torch.empty(100, device="cuda"), torch.empty(3 << 20, dtype=torch.uint8, device="cuda")
     view, other = large[5:], torch.empty(1 << 20)
     assert torch.cuda.memory_allocated() - before == 512 + (3 << 20)
+    assert torch.cuda.memory_stats()["allocated_bytes.large_pool.current"] - before_large == 3 << 20
     del large
     assert torch.cuda.memory_allocated() - before == 512 + (3 << 20)
     del view, small
     assert torch.cuda.memory_allocated() == before
     assert torch.cuda.max_memory_allocated() - before == 512 + (3 << 20)
     assert torch.cuda.memory_reserved() >= 3 << 20
-    assert torch.cuda.memory_stats()["allocated_bytes.large_pool.current"] % (1 << 20) == 0
+    assert torch.cuda.memory_stats()["allocated_bytes.large_pool.current"] == before_large
     free, total = torch.cuda.mem_get_info()
     assert (free, total) == (150109880320 - torch.cuda.memory_reserved(), 150109880320)
     assert other.device.type == "cpu"
