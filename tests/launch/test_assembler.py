@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tlxviz import _triton
+from tlxviz._triton import assembler
 from tlxviz.launch.kernels.assembler import lines_of
 
 pytestmark = pytest.mark.usefixtures("empty_cache")
@@ -20,13 +20,13 @@ LAUNCH = "add[(4,)](x, y, out, 1000, BLOCK=256)\n"
 def assembled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Kernels that are assembled once more."""
     found: list[str] = []
-    assemble = _triton.assemble
+    assemble = assembler.assemble
 
     def counted(kernel: Any, ptx: str) -> None:
         found.append(kernel.metadata.name)
         assemble(kernel, ptx)
 
-    monkeypatch.setattr(_triton, "assemble", counted)
+    monkeypatch.setattr(assembler, "assemble", counted)
     return found
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+import tutorial_runner
 from kernel_runner import b200, fbtriton_only
 
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.causes import Cause
-from tlxviz.launch.script import run_script
 from tlxviz.sim.recorder import SimulatedRecorder
 
 pytest.importorskip("triton.language.extra.tlx")
 pytestmark = fbtriton_only("its tutorials for Blackwell are others")
 
-DRIVER = Path(__file__).with_name("tcgen05_driver.py")
 GEMM = {
     "BLOCK_SIZE_M": 256,
     "BLOCK_SIZE_N": 256,
@@ -56,10 +53,7 @@ MX = {
 
 
 def run(name: str, case: str, options: dict[str, Any], *, values: bool = True) -> SimulatedRecorder:
-    recorder = SimulatedRecorder(b200(), values=values)
-    status = run_script(DRIVER, [name, case, json.dumps(options)], b200(), recorder.execute)
-    assert status == 0 or not values  # without values, outputs hold what was in memory before
-    return recorder
+    return tutorial_runner.run(name, case, options, values=values, device=b200())
 
 
 WHOLE, RAGGED = [512, 512, 256], [328, 520, 264]
@@ -154,7 +148,8 @@ def test_attention(name: str, options: dict[str, Any]):
 )
 def test_attention_that_the_compiler_divides(name: str, causal: bool):
     """Its aliases of tensor memory are slices of three-dimensional buffers, and slots packed otherwise than these."""
-    options = {"sizes": [1, 2, 256, 128], "causal": causal, "short": name.endswith("dp")}
+    more = () if name.endswith("dp") else (False, 0, False)
+    options = {"sizes": [1, 2, 256, 128], "causal": causal, "variant": "ws_persistent", "more": more}
     run(name, "divided_attention", options)
 
 
@@ -165,7 +160,7 @@ def test_attention_that_the_compiler_divides(name: str, causal: bool):
 )
 def test_gradients_of_attention(causal: bool, configuration: int):
     options = {"sizes": [1, 1, 256, 128], "causal": causal, "configuration": configuration}
-    recorder = run("blackwell_fa_ws_pipelined_persistent", "backward", options)
+    recorder = run("blackwell_fa_ws_pipelined_persistent", "configured_backward", options)
     assert "_attn_bwd_ws" in [launch.kernel for launch in recorder.trace.launches]
 
 

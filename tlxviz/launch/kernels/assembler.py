@@ -14,7 +14,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-from tlxviz import _triton
+from tlxviz._triton import assembler
 from tlxviz.launch.kernels.code import of_ptx, of_sass
 from tlxviz.launch.kernels.cubin import frame_of
 
@@ -37,7 +37,7 @@ class Assembler:
     @contextmanager
     def listening(self) -> Generator[None]:
         """A block in which kernels are compiled."""
-        with _triton.assembler_reports(self._note):
+        with assembler.assembler_reports(self._note):
             yield
 
     def facts(self, kernel: Any) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Assembler:
             binary, name = kernel.asm.get("cubin"), kernel.metadata.name
             # It takes half a second, and what is not spilled is nowhere.
             if isinstance(binary, bytes) and frame_of(binary, name):
-                listing = _triton.disassembled(binary)
+                listing = assembler.disassembled(binary)
                 if listing:
                     code["sass"] = of_sass(listing, name)
             self._code[digest] = code
@@ -72,16 +72,16 @@ class Assembler:
 
     def _report(self, kernel: Any, ptx: str) -> str:
         digest = _digest(ptx)
-        kept = _triton.kept_with(kernel, _KEPT)
+        kept = assembler.kept_with(kernel, _KEPT)
         if kept:
             return kept
         if digest not in self._heard:
             with self.listening():
-                _triton.assemble(kernel, ptx)
+                assembler.assemble(kernel, ptx)
         # An empty one is not asked for again, in this process.
         report = self._heard.setdefault(digest, "")
         if report:
-            _triton.keep_with(kernel, _KEPT, report)
+            assembler.keep_with(kernel, _KEPT, report)
         return report
 
 
