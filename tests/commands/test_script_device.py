@@ -10,6 +10,7 @@ from commands.fake_backend import FakeBackend, FakeGpu
 
 from tlxviz.commands import main
 from tlxviz.commands.choices import simulated_device
+from tlxviz.commands.layouts import LayoutsCommand
 from tlxviz.commands.run import RunCommand
 from tlxviz.commands.script_device import device_of_script
 
@@ -73,6 +74,15 @@ def test_run_takes_it() -> None:
     script('TLXVIZ_DEVICE = "sim:h100"\nlaunch()\n')
     backend = FakeBackend([pipeline()])
     assert main(["run", "-q", "script.py"], commands=[RunCommand(backend, FakeGpu("none here"))]) == 0
+    assert backend.device is not None
+    assert backend.device.name == "h100"
+
+
+def test_layouts_takes_it() -> None:
+    """That nothing is launched is told after the script has run."""
+    script('TLXVIZ_DEVICE = "sim:h100"\n')
+    backend = FakeBackend([])
+    assert main(["layouts", "-q", "script.py"], commands=[LayoutsCommand(backend)]) == 2
     assert backend.device is not None
     assert backend.device.name == "h100"
 

@@ -12,9 +12,10 @@ from tlxviz.commands import streams
 from tlxviz.commands.backend import Backend, SimulatorBackend
 from tlxviz.commands.base import named, operand
 from tlxviz.commands.choices import Launches, parse_iteration, parse_iterations, parse_number, simulated_device
+from tlxviz.commands.inputs import add_choice_of_launch, add_input, runs_input, target_of
 from tlxviz.commands.interrupts import importing, terminations
 from tlxviz.commands.launches import check_launches
-from tlxviz.commands.output import SUFFIX, Output, check_module, check_script
+from tlxviz.commands.output import Output
 from tlxviz.commands.progress import LaunchProgress
 from tlxviz.commands.remarks import nothing_recorded
 from tlxviz.commands.ttgir_file import TTGIR, read_ttgir
@@ -48,10 +49,6 @@ class GraphCommand:
         self._backend: Backend = backend or SimulatorBackend()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = (
-            f"{parser.prog} [options] TRACE\n       {parser.prog} [options] kernel.ttgir\n"
-            f"       {parser.prog} [options] script.py [args ...]\n       {parser.prog} [options] -m module [args ...]"
-        )
         add = parser.add_argument
         add(
             "--kind",
@@ -68,8 +65,7 @@ class GraphCommand:
             "file, of a script here, numbered if taken)",
         )
         add("-f", "--force", action="store_true", help="overwrite the file that -o names")
-        add("--launch", metavar="N", type=int, help="this launch of a trace, or of each kernel of a script, from 0")
-        add("--kernel", metavar="NAME", type=named, action="append", default=[], help="a kernel that matches: 'gemm*'")
+        add_choice_of_launch(parser)
         add(
             "--device",
             default="auto",
@@ -85,25 +81,17 @@ class GraphCommand:
             help="an iteration of the innermost loop, from 0 (default: one of the steady state)",
         )
         which.add_argument("--iterations", metavar="A:B", type=parse_iterations, help="of a timeline: 4:8 for 4 to 7")
-        add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
-        add("-m", dest="module", action="store_true", help="draw what a module launches, run as python -m does")
-        add("input", metavar="INPUT", type=named, help="a .tlxtrace file, a .ttgir file, a script, or with -m a module")
-        add("arguments", metavar="args", nargs=argparse.REMAINDER, help="a script's arguments").required = False
+        add_input(parser, "draw what a module launches")
 
     def run(self, arguments: argparse.Namespace) -> int:
         path = Path(arguments.input)
-        runs = arguments.module or path.suffix not in (SUFFIX, TTGIR)
-        if not runs and arguments.arguments:
-            raise UsageError(
-                f"{arguments.input} takes no arguments, and there is {arguments.arguments[0]}. "
-                "Options stand before the file."
-            )
+        runs = runs_input(arguments)
         _check_options(arguments)
         if not runs:
             _check_file_options(arguments, path)
         target = None
         if runs:
-            target = check_module(arguments.input) if arguments.module else check_script(path)
+            target = target_of(arguments)
         stem = f"{arguments.input.rpartition('.')[2] if arguments.module else path.stem}.{arguments.kind}"
         output = Output.choose(
             arguments.output,

@@ -15,9 +15,9 @@ from tlxviz.commands import streams
 from tlxviz.commands.backend import Backend, SimulatorBackend
 from tlxviz.commands.base import named
 from tlxviz.commands.choices import Launches, simulated_device
+from tlxviz.commands.inputs import add_choice_of_launch, add_input, runs_input, target_of
 from tlxviz.commands.interrupts import importing, terminations
 from tlxviz.commands.launches import check_launches
-from tlxviz.commands.output import SUFFIX, check_module, check_script
 from tlxviz.commands.remarks import nothing_recorded
 from tlxviz.commands.ttgir_file import TTGIR, read_ttgir
 from tlxviz.embedded.kernel_filter import KernelFilter
@@ -58,10 +58,6 @@ class LayoutsCommand:
         self._backend: Backend = backend or SimulatorBackend()
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.usage = (
-            f"{parser.prog} [options] TRACE\n       {parser.prog} [options] kernel.ttgir\n"
-            f"       {parser.prog} [options] script.py [args ...]\n       {parser.prog} [options] -m module [args ...]"
-        )
         add = parser.add_argument
         add(
             "--set",
@@ -73,23 +69,14 @@ class LayoutsCommand:
             help="what would change if a buffer had this layout: none, swizzle:32, swizzle:64 or swizzle:128, "
             "'swizzled(8,1,8)', 'padded(64:8)' (docs/layouts.md)",
         )
-        add("--kernel", metavar="NAME", type=named, action="append", default=[], help="a kernel that matches: 'gemm*'")
-        add("--launch", metavar="N", type=int, help="this launch of a trace, or of each kernel of a script, from 0")
+        add_choice_of_launch(parser)
         add("--device", default="auto", help="what a script is compiled for, and whose figures costs are by: sim:h200")
         add("--json", action="store_true", help="one line of JSON (docs/layouts.md)")
-        add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
-        add("-m", dest="module", action="store_true", help="of what a module launches, run as python -m does")
-        add("input", metavar="INPUT", type=named, help="a .tlxtrace file, a .ttgir file, a script, or with -m a module")
-        add("arguments", metavar="args", nargs=argparse.REMAINDER, help="a script's arguments").required = False
+        add_input(parser, "of what a module launches")
 
     def run(self, arguments: argparse.Namespace) -> int:
         path = Path(arguments.input)
-        runs = arguments.module or path.suffix not in (SUFFIX, TTGIR)
-        if not runs and arguments.arguments:
-            raise UsageError(
-                f"{arguments.input} takes no arguments, and there is {arguments.arguments[0]}. "
-                "Options stand before the file."
-            )
+        runs = runs_input(arguments)
 
         with importing():
             from tlxviz.analysis.layouts.given import parse_given
@@ -98,7 +85,7 @@ class LayoutsCommand:
 
         given = [parse_given(text) for text in arguments.given]
         if runs:
-            kernels = self._of_script(arguments, path)
+            kernels = self._of_script(arguments)
         elif path.suffix == TTGIR:
             kernels = [self._of_text(arguments, path)]
         else:
@@ -109,10 +96,11 @@ class LayoutsCommand:
         refused = any(change.refused for kernel in shown for change in kernel.changes)
         return int(ExitCode.FINDINGS if refused else ExitCode.OK)
 
-    def _of_script(self, arguments: argparse.Namespace, path: Path) -> list[_Kernel]:
+    def _of_script(self, arguments: argparse.Namespace) -> list[_Kernel]:
         """What a script launches, compiled and not executed."""
-        target = check_module(arguments.input) if arguments.module else check_script(path)
-        chosen = self._chosen_device(arguments, "layouts needs none, and compiles")
+        target = target_of(arguments)
+        script = target if isinstance(target, Path) else None
+        chosen = self._chosen_device(arguments, "layouts needs none, and compiles", script)
         device = self._backend.load_device(chosen or DEFAULT_DEVICE)
         kernels = KernelFilter(tuple(arguments.kernel))
         number = arguments.launch or 0
@@ -191,8 +179,8 @@ class LayoutsCommand:
         name = chosen if arguments.device != "auto" and chosen else self._of_target(program)
         return _Kernel(program.name, program, self._backend.load_device(name))
 
-    def _chosen_device(self, arguments: argparse.Namespace, why: str) -> str | None:
-        return simulated_device(arguments.device, self._backend.known_devices(), lambda: why)
+    def _chosen_device(self, arguments: argparse.Namespace, why: str, script: Path | None = None) -> str | None:
+        return simulated_device(arguments.device, self._backend.known_devices(), lambda: why, script)
 
     def _of_target(self, program: Program) -> str:
         """A device of the kernel's compute capability; the usual one where none is known."""
