@@ -5,6 +5,8 @@ import { Look } from "./looks.js";
 import { baseName, placeText } from "./words.js";
 
 const ENGINE_LOOKS = { tma_load: Look.LOAD, async_copy: Look.LOAD, tma_store: Look.STORE, tma_reduce: Look.STORE };
+/** What a warp group does to tensor memory. */
+const TENSOR_KINDS = new Set(["tmem_load", "tmem_store"]);
 const WORK_LOOKS = { wait: Look.WAIT, issue: Look.ISSUE, busy: Look.BUSY, named: Look.NAMED };
 
 export class Launch {
@@ -114,6 +116,8 @@ export function labelOf(vocabulary, trackKind, siteKind) {
 
 function lookOf(vocabulary, trackKind, siteKind) {
   if (trackKind === "tma" || trackKind === "tensor_core") return ENGINE_LOOKS[siteKind] ?? Look.MMA;
+  if (trackKind === "launch_control") return Look.ASKED;
+  if (TENSOR_KINDS.has(siteKind)) return Look.TENSOR;
   return WORK_LOOKS[vocabulary[trackKind]?.[siteKind]?.[1]] ?? Look.BUSY;
 }
 
