@@ -35,7 +35,7 @@ function ofEvent(view) {
       ["begins", both(events.begin[event])],
       ["source", place(view, site)],
       ["variable", site?.variable],
-      ["slot", value("slot")],
+      [launch.looks[event] === Look.ASKED ? "next CTA" : "slot", value("slot")],
       ["phase", value("phase")],
       ["bytes", events.bytes[event] > 0 ? bytesText(events.bytes[event]) : ""],
       ["iteration", iterationText(events, event)],

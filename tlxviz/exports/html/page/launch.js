@@ -58,8 +58,15 @@ export class Launch {
 
   /** `wait a_full[2]`. */
   name(event) {
+    if (this.looks[event] === Look.ASKED) return this.answer(event);
     const where = this.where(event);
     return where ? `${this.label(event)} ${where}` : this.label(event);
+  }
+
+  /** What the block scheduler answered: the slot of such an event is a CTA. */
+  answer(event) {
+    const cta = this.events.slot[event];
+    return cta >= 0 ? `answer: CTA ${cta}` : "answer: none is left";
   }
 
   /** `a_full[2]`; empty where there is no variable. */
@@ -73,6 +80,10 @@ export class Launch {
   names(event) {
     const site = this.siteOf(event);
     if (!site) return ["event"];
+    if (this.looks[event] === Look.ASKED) {
+      const cta = this.events.slot[event];
+      return [this.answer(event), cta >= 0 ? `CTA ${cta}` : "none"];
+    }
     const label = this.label(event), where = this.where(event);
     if (site.kind === "range_begin") return [site.variable || label];
     const mma = site.kind === "mma" || site.kind === "mma_wait";
