@@ -156,6 +156,30 @@ def test_behind_the_main_loop_of_a_kernel_that_asks_for_tiles(asks: bool) -> Non
     assert finding.advice.startswith("ask for the next tile before") == asks
 
 
+@pytest.mark.parametrize("until", [800, 150])
+def test_a_wait_for_stores(until: int) -> None:
+    """A store is issued at 100, and reads its source until 790, or until 140: with its issue 690 cycles, or 40."""
+    sites = [
+        SiteRow("tma_store", 0, FILE, 1, "out", "ttng.async_tma_copy_local_to_global", 16384),
+        SiteRow("tma_store_wait", 0, FILE, 2, "", "ttng.async_tma_store_wait"),
+    ]
+    tracks = [
+        Track(TrackKind.WARP_GROUP, "epilogue", 0, 0, 0, warps=4, begin=0, end=1000),
+        Track(TrackKind.TMA, "TMA", 0, 0, -1, begin=0, end=1000),
+    ]
+    rows = [
+        (0, 0, 100, 110, 0, 0, 0, -1, 16384, -1),
+        (1, 0, 110, until - 10, 0, 0, 0, -1, 16384, 0),
+        (0, 1, 110, until, 0, 0, -1, -1, 0, 1),
+    ]
+    made = launch(tracks, sites, rows, [AgentRow("epilogue", "epilogue", 0, 4)], cycles=1000)
+    finding = found(made).get("store-wait")
+    assert (finding is not None) == (until == 800)
+    if finding is not None:
+        assert (finding.agent, finding.line, finding.cost) == ("epilogue", 2, pytest.approx(0.69))
+        assert finding.text.startswith("epilogue waits 69% of its time until its stores have read their source")
+
+
 def test_arithmetic_on_the_path() -> None:
     """An arrival of 10 cycles, and arithmetic for the other 990."""
     made = one_group([(0, 500, 510)], 1000, [SiteRow("arrive", 0, FILE, 9, "full", "arrive")])
