@@ -215,6 +215,15 @@ def _others() -> list[Case]:
         ),
         *(
             Case(
+                "fused_attention_ws_device_tma",
+                f"forward, causal, {variant}",
+                "divided_attention",
+                {**_HEADS, "variant": variant, "causal": True, "more": [False, 0, False]},
+            )
+            for variant in ("ws", "ws_persistent")
+        ),
+        *(
+            Case(
                 "fused_attention_ws_device_tma_dp",
                 f"forward, {variant}",
                 "divided_attention",

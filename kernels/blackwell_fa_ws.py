@@ -234,46 +234,27 @@ def blackwell_fa_ws(
                     whole = min(whole, (row + 1) // BLOCK_N)
                 peak = tl.full((ROWS,), float("-inf"), tl.float32)
                 total = tl.full((ROWS,), 0.0, tl.float32)
-                step, total, peak = softmax_blocks(
-                    0,
-                    whole,
-                    step,
-                    total,
-                    peak,
-                    row,
-                    LENGTH,
-                    scale,
-                    scores[half],
-                    weights[2 * half + 1],
-                    factors[half],
-                    scores_full[half],
-                    weights_full[half],
-                    factors_full[half],
-                    factors_empty[half],
-                    CAUSAL,
-                    False,
-                    DTYPE,
-                )
-                step, total, peak = softmax_blocks(
-                    whole,
-                    blocks,
-                    step,
-                    total,
-                    peak,
-                    row,
-                    LENGTH,
-                    scale,
-                    scores[half],
-                    weights[2 * half + 1],
-                    factors[half],
-                    scores_full[half],
-                    weights_full[half],
-                    factors_full[half],
-                    factors_empty[half],
-                    CAUSAL,
-                    True,
-                    DTYPE,
-                )
+                for masked in tl.static_range(2):  # whole blocks, then those that some rows have a part of
+                    step, total, peak = softmax_blocks(
+                        whole if masked else 0,
+                        blocks if masked else whole,
+                        step,
+                        total,
+                        peak,
+                        row,
+                        LENGTH,
+                        scale,
+                        scores[half],
+                        weights[2 * half + 1],
+                        factors[half],
+                        scores_full[half],
+                        weights_full[half],
+                        factors_full[half],
+                        factors_empty[half],
+                        CAUSAL,
+                        masked == 1,
+                        DTYPE,
+                    )
                 tlx.barrier_wait(factors_empty[half], step & 1)
                 tlx.local_store(factors[half], 1 / total)
                 tlx.barrier_arrive(factors_full[half])

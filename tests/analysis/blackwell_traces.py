@@ -12,12 +12,19 @@ FILE = "/somewhere/tiles.py"
 SLOT_BYTES = 65536
 
 
-def tiles(depth: int, count: int, *, product: int = 100, read: int = 60, work: int = 40, **fields: Any) -> LaunchTrace:
+def tiles(
+    depth: int, count: int, *, product: int = 100, read: int = 60, work: int = 40, asks: bool = False, **fields: Any
+) -> LaunchTrace:
     """Tiles of three products each, into `depth` accumulators, which an epilogue reads.
 
     `mma` waits for `acc_empty` (over 5 cycles after the arrival), issues each product in 10, and commits in 2; a
     product takes the tensor core `product` cycles. `epilogue` waits for `acc_full` (over 5 cycles after the last
     product), reads for `read`, arrives for 4 and works for `work`.
+
+    Args:
+        asks: Whether a third warp group, `scheduler`, asks the block scheduler for tiles: every 400 cycles it
+            issues a request for 10 cycles, waits for the answer, which takes 200, over 5 cycles later, and reads it
+            for 20. The last answer is that there is none.
     """
     sites = [
         SiteRow("wait", 0, FILE, 1, "acc_empty", "ttng.wait_barrier"),
@@ -55,13 +62,43 @@ def tiles(depth: int, count: int, *, product: int = 100, read: int = 60, work: i
         Track(TrackKind.WARP_GROUP, "epilogue", 0, 0, 1, warps=4, begin=0, end=epilogue),
         Track(TrackKind.TENSOR_CORE, "tensor core", 0, 0, -1, begin=0, end=epilogue),
     ]
+    barriers = [BarrierRow("acc_full", depth, (1,) * depth), BarrierRow("acc_empty", depth, (1,) * depth)]
+    buffers = [BufferRow("acc", depth, SLOT_BYTES * depth)]
+    agents = [AgentRow("mma", "mma", 1, 1, 24), AgentRow("epilogue", "epilogue", 0, 4, None)]
+    if asks:
+        _ask(count, tracks, sites, rows)
+        agents.append(AgentRow("scheduler", "scheduler", 2, 1, 24))
+        barriers.append(BarrierRow("answered", 1, (1,)))
+        buffers.append(BufferRow("answer", 1, 16))
     given: dict[str, Any] = {
         "kernel": "tiles",
+        "device": {"name": "b200", "title": "NVIDIA B200"},
         "cycles": epilogue,
-        "barriers": [BarrierRow("acc_full", depth, (1,) * depth), BarrierRow("acc_empty", depth, (1,) * depth)],
-        "buffers": [BufferRow("acc", depth, SLOT_BYTES * depth)],
+        "barriers": barriers,
+        "buffers": buffers,
         "source_file": FILE,
         "metadata": {"tmem_size": 128 * depth},
     }
-    agents = [AgentRow("mma", "mma", 1, 1, 24), AgentRow("epilogue", "epilogue", 0, 4, None)]
     return launch(tracks, sites, rows, agents, **(given | fields))
+
+
+def _ask(count: int, tracks: list[Track], sites: list[SiteRow], rows: list[tuple[int, ...]]) -> None:
+    """Adds the warp group that asks for tiles, and what the block scheduler answers."""
+    first = len(sites)
+    sites += [
+        SiteRow("clc", 2, FILE, 7, "answer", "ttng.async_clc_try_cancel", 16),
+        SiteRow("wait", 2, FILE, 8, "answered", "ttng.wait_barrier"),
+        SiteRow("clc", 2, FILE, 9, "answer", "ttng.clc_query_cancel"),
+    ]
+    scheduler = len(tracks)
+    end = 400 * count
+    tracks += [
+        Track(TrackKind.WARP_GROUP, "scheduler", 0, 0, 2, warps=1, begin=0, end=end),
+        Track(TrackKind.LAUNCH_CONTROL, "CLC", 0, 0, -1, begin=0, end=end),
+    ]
+    for tile in range(count):
+        at, whose = 400 * tile, 148 * (tile + 1) if tile + 1 < count else -1
+        rows.append((scheduler, first, at, at + 10, tile, tile, 0, tile, 16, -1))
+        rows.append((scheduler + 1, first, at + 10, at + 210, tile, tile, whose, tile, 16, len(rows) - 1))
+        rows.append((scheduler, first + 1, at + 10, at + 215, tile, tile, 0, tile & 1, 0, len(rows) - 1))
+        rows.append((scheduler, first + 2, at + 215, at + 235, tile, tile, 0, -1, 0, -1))

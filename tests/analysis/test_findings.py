@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from analysis.blackwell_traces import tiles
 from analysis.synthetic_traces import hung, launch, pipeline
 
 from tlxviz.analysis.account import Account
@@ -112,6 +113,71 @@ def test_a_lopsided_grid(ctas: int, waves: int, text: str | None) -> None:
     if finding:
         assert finding.severity is (Severity.PROBLEM if waves > 1 else Severity.HINT)
         assert finding.cost == pytest.approx(1 - ctas / (waves * 132))
+
+
+def test_a_lopsided_grid_of_a_kernel_that_asks_for_tiles() -> None:
+    """To make it persistent is no advice: it is."""
+    made = tiles(2, 4, asks=True, statistics={"ctas": 320, "ctas_per_sm": 1, "waves": 3})
+    made = replace(made, device={"name": "b200", "limits": {"sms": 148}})
+    finding = found(made)["lopsided-grid"]
+    assert finding.text == "320 tiles for 148 CTAs at a time: 28% of the room stays empty at the end"
+    assert "persistent" not in finding.advice
+    assert finding.cost == pytest.approx(1 - 320 / (3 * 148))
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_behind_the_main_loop_of_a_kernel_that_asks_for_tiles(asks: bool) -> None:
+    """`mma` issues ten products in 100 cycles, and stands still until 500 for an answer, or for an arrival."""
+    sites = [
+        SiteRow("mma", 0, FILE, 1, "acc", "ttng.tc_gen5_mma"),
+        SiteRow("wait", 0, FILE, 2, "answered", "ttng.wait_barrier"),
+        SiteRow("clc", 1, FILE, 3, "answer", "ttng.async_clc_try_cancel", 16),
+        SiteRow("arrive", 1, FILE, 4, "answered", "ttng.arrive_barrier"),
+    ]
+    tracks = [
+        Track(TrackKind.WARP_GROUP, "mma", 0, 0, 0, begin=0, end=505),
+        Track(TrackKind.WARP_GROUP, "other", 0, 0, 1, begin=0, end=505),
+        Track(TrackKind.TENSOR_CORE, "tensor core", 0, 0, -1, begin=0, end=505),
+        Track(TrackKind.LAUNCH_CONTROL, "CLC", 0, 0, -1, begin=0, end=505),
+    ]
+    rows: list[tuple[int, ...]] = []
+    for step in range(10):
+        rows.append((0, 0, 10 * step, 10 * step + 10, 0, step, 0, -1, 0, -1))
+        rows.append((2, 0, 10 * step + 10, 10 * step + 20, 0, step, 0, -1, 0, len(rows) - 1))
+    if asks:
+        rows.append((1, 2, 0, 10, -1, -1, 0, 0, 16, -1))
+        rows.append((3, 2, 10, 500, -1, -1, 148, 0, 16, len(rows) - 1))
+    else:
+        rows.append((1, 3, 495, 500, -1, -1, 0, 0, 0, -1))
+    rows.append((0, 1, 100, 505, -1, -1, 0, 0, 0, len(rows) - 1))
+    agents = [AgentRow("mma", "mma", 0, 1), AgentRow("other", "other", 1, 1)]
+    finding = found(launch(tracks, sites, rows, agents, cycles=505))["epilogue"]
+    assert (finding.agent, finding.text.endswith("most of it asking for the next tile")) == ("mma", asks)
+    assert finding.advice.startswith("ask for the next tile before") == asks
+
+
+@pytest.mark.parametrize("until", [800, 150])
+def test_a_wait_for_stores(until: int) -> None:
+    """A store is issued at 100, and reads its source until 790, or until 140: with its issue 690 cycles, or 40."""
+    sites = [
+        SiteRow("tma_store", 0, FILE, 1, "out", "ttng.async_tma_copy_local_to_global", 16384),
+        SiteRow("tma_store_wait", 0, FILE, 2, "", "ttng.async_tma_store_wait"),
+    ]
+    tracks = [
+        Track(TrackKind.WARP_GROUP, "epilogue", 0, 0, 0, warps=4, begin=0, end=1000),
+        Track(TrackKind.TMA, "TMA", 0, 0, -1, begin=0, end=1000),
+    ]
+    rows = [
+        (0, 0, 100, 110, 0, 0, 0, -1, 16384, -1),
+        (1, 0, 110, until - 10, 0, 0, 0, -1, 16384, 0),
+        (0, 1, 110, until, 0, 0, -1, -1, 0, 1),
+    ]
+    made = launch(tracks, sites, rows, [AgentRow("epilogue", "epilogue", 0, 4)], cycles=1000)
+    finding = found(made).get("store-wait")
+    assert (finding is not None) == (until == 800)
+    if finding is not None:
+        assert (finding.agent, finding.line, finding.cost) == ("epilogue", 2, pytest.approx(0.69))
+        assert finding.text.startswith("epilogue waits 69% of its time until its stores have read their source")
 
 
 def test_arithmetic_on_the_path() -> None:

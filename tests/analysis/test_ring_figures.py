@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,12 +9,13 @@ import pytest
 from analysis.synthetic_traces import launch, pipeline
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from tlxviz.analysis.occupation import occupation
 from tlxviz.analysis.ring_fills import NEVER, Fills
 from tlxviz.analysis.rings import Occupancy, Ring, occupancy, rings
 from tlxviz.analysis.steady import steady_states
-from tlxviz.trace import AgentRow, LaunchTrace, SiteRow, Track, TrackKind
+from tlxviz.trace import AgentRow, Events, LaunchTrace, SiteRow, Track, TrackKind
 
 FILE = "/somewhere/ring.py"
 
@@ -198,6 +200,32 @@ def test_a_slot_that_is_never_released_stays_occupied() -> None:
 
 def test_a_buffer_that_is_filled_without_asking_is_no_ring() -> None:
     assert rings_of(ringed(12, barriers=False)) == ()
+
+
+def with_slots_of_empty(trace: LaunchTrace, slots: Callable[[NDArray[Any]], NDArray[Any]]) -> LaunchTrace:
+    """The same with other slots of `empty`, of those that the buffer has."""
+    events = trace.events
+    mine = np.isin(events["site"], [0, 3])
+    slot = np.where(mine, slots(events["slot"]), events["slot"]).astype(events["slot"].dtype)
+    return replace(trace, events=Events({**events.columns, "slot": slot}))
+
+
+@pytest.mark.parametrize("fills", [12, 3])
+def test_slots_that_are_given_back_as_others_of_a_common_barrier(fills: int) -> None:
+    """As B in kernels that give it back with the last of several parts of A, whose slots `empty` has before."""
+    trace = ringed(2, fills)
+    (ring,), (usual,) = rings_of(with_slots_of_empty(trace, lambda slot: slot + 2)), rings_of(trace)
+    assert (ring.full, ring.empty, ring.slots) == ("full", "empty", (0, 1))
+    for name in Fills.__slots__:
+        assert getattr(ring.fills, name).tolist() == getattr(usual.fills, name).tolist(), name
+
+
+def test_a_wait_that_is_the_same_for_all_slots_is_for_something_else() -> None:
+    assert rings_of(with_slots_of_empty(ringed(3), lambda slot: np.full_like(slot, 3))) == ()
+
+
+def test_a_wait_that_nobody_ended_may_be_for_something_else() -> None:
+    assert rings_of(with_slots_of_empty(ringed(3, fills=3), lambda slot: slot + 3)) == ()
 
 
 def test_barriers_without_names_are_no_ring() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -94,6 +95,58 @@ def roof(given: LaunchTrace, name: str) -> Roof:
 )
 def test_the_peak_is_that_of_the_operands_type(element: str, depth: int, name: str, rate: float) -> None:
     found = products(multiplying(dot("0", element, depth)), H200)
+    assert found is not None
+    assert (found.types, found.on_tensor_cores, found.flop_per_cycle) == ((name,), True, rate)
+
+
+SCALED = """\
+#smem = #ttg.shared_memory
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 8}>
+#tmem = #ttng.tensor_memory_encoding<blockM = 128, blockN = 128, colStride = 1>
+#scales = #ttng.tensor_memory_scales_encoding<>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:100"} {
+tt.func public @scaled() {
+  %false = arith.constant false
+  %true = arith.constant true
+  %a = ttg.local_alloc : () -> !A
+  %b = ttg.local_alloc : () -> !B
+  %d = ttng.tmem_alloc : () -> !D
+  %s = ttng.tmem_alloc : () -> !S
+  %t = ttng.tmem_alloc : () -> !S
+  ttng.tc_gen5_mma_scaled %a, %b, %d, %s, %t, %false, %true lhs = LHS rhs = RHS : !A, !B, !D, !S, !S
+  tt.return
+}
+}
+"""
+
+
+def scaled(lhs: str, rhs: str, scale: str) -> str:
+    """128 x 128 sums of 128 bytes of A and of B each, which are 256 numbers where a byte has two."""
+    types = {
+        "A": "128x128xi8, #shared, #smem",
+        "B": "128x128xi8, #shared, #smem",
+        "D": "128x128xf32, #tmem, #ttng.tensor_memory",
+        "S": f"128x8x{scale}, #scales, #ttng.tensor_memory",
+    }
+    text = SCALED.replace("LHS", lhs).replace("RHS", rhs)
+    for name, type_ in types.items():
+        text = re.sub(rf"!{name}\b", f"!ttg.memdesc<{type_}, mutable>", text)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "scale", "name", "rate"),
+    [
+        ("e4m3", "e4m3", "i8", "e4m3", 16384),
+        ("e4m3", "e5m2", "i8", "e4m3+e5m2", 16384),
+        ("e4m3", "e2m1", "i8", "e4m3+e2m1", 16384),
+        ("e2m1", "e2m1", "i8", "e2m1", 32768),
+        ("e2m1", "e2m1", "f8E4M3FN", "e2m1", 32768),
+    ],
+)
+def test_the_peak_of_scaled_products(lhs: str, rhs: str, scale: str, name: str, rate: float) -> None:
+    """Of a B200: with four bits on one side alone as fast as with eight, on both twice that."""
+    found = products(multiplying(ttgir=scaled(lhs, rhs, scale)), load_device("b200"))
     assert found is not None
     assert (found.types, found.on_tensor_cores, found.flop_per_cycle) == ((name,), True, rate)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from analysis.blackwell_traces import tiles
 from analysis.synthetic_traces import hung, launch, pipeline
 
 from tlxviz.analysis.summary import summarise
@@ -17,6 +18,19 @@ def test_four_iterations_in_the_middle_of_the_busiest_warp_group() -> None:
     assert cells["mma"] == "wwwiwwwwwb" * 4
     assert cells["TMA"] == "bbb--bbbbb" * 4
     assert cells["tensor core"] == "---bbbbbb-" * 4
+
+
+def test_tensor_memory_counts_as_work_and_clc_has_a_row() -> None:
+    strip = summarise(tiles(1, 8, asks=True), strip_columns=64).strip
+    assert strip is not None
+    # a tile takes 374 cycles, the pace of mma; columns of 6 cycles
+    assert (strip.agent, strip.iterations, strip.begin, strip.end) == ("mma", 4, 1501, 1885)
+    cells = {row.name: row.cells for row in strip.rows}
+    assert list(cells) == ["mma", "epilogue", "scheduler", "tensor core", "CLC"]
+    # its arrival is over at 1496; it works until 1536, and reads from 1806 until 1866
+    assert cells["epilogue"] == "b" * 6 + "w" * 45 + "b" * 10 + "b" * 3
+    # a request at 1600, whose answer is there from 1610 to 1810
+    assert cells["CLC"] == "-" * 18 + "b" * 34 + "-" * 12
 
 
 def test_few_iterations_are_taken_where_they_are() -> None:

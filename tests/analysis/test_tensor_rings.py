@@ -13,6 +13,7 @@ from tlxviz.analysis.occupation import occupation
 from tlxviz.analysis.ring_fills import NEVER, Fills
 from tlxviz.analysis.rings import rings
 from tlxviz.analysis.slot_times import slot_times
+from tlxviz.analysis.stretch import Stretch
 from tlxviz.analysis.tensor_rings import tensor_rings
 from tlxviz.ir import load_program
 from tlxviz.ir.tensor_slots import tensor_slot
@@ -78,6 +79,35 @@ def test_a_slot_over_time():
     # in columns of 4 cycles: filled until 305, read from 310, free from 374, and filled again from 379
     assert changes == [("f", 72), ("u", 2), ("r", 16), ("-", 1), ("f", 5)]
     assert found.in_use == (0,) * len(found.in_use)
+
+
+@pytest.mark.parametrize(
+    ("depth", "count", "within", "begin", "end"),
+    [
+        # three of nine fills, from the third on: both slots are filled, read, and filled again
+        (2, 9, (1000, 1200), 379, 1279),
+        (1, 8, (400, 500), 753, 1501),
+        # one fill, which nothing follows, until its arrival
+        (1, 1, (10, 300), 5, 370),
+    ],
+)
+def test_where_accumulators_do_not_change_hands_tiles_are_shown(
+    monkeypatch: pytest.MonkeyPatch, depth: int, count: int, within: tuple[int, int], begin: int, end: int
+):
+    """A few iterations along K are a part of a tile."""
+    monkeypatch.setattr("tlxviz.analysis.slot_times.typical_stretch", lambda *_: Stretch(*within, "mma", 4))
+    found = slot_times(tiles(depth, count))
+    assert found is not None
+    assert (found.begin, found.end, found.agent, found.iterations) == (begin, end, "", 0)
+    for states in found.states["acc"].values():
+        assert {"f", "r"} <= set(states)
+
+
+def test_where_they_do_iterations_are_shown(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tlxviz.analysis.slot_times.typical_stretch", lambda *_: Stretch(300, 400, "mma", 4))
+    found = slot_times(tiles(1, 8))
+    assert found is not None
+    assert (found.begin, found.end, found.agent, found.iterations) == (300, 400, "mma", 4)
 
 
 VIEWS = """\

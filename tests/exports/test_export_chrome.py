@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from analysis.blackwell_traces import tiles
 from analysis.synthetic_traces import hung, launch, pipeline
 from exports.export_samples import all_of, awkward, copies, measured, ring
 from exports.trace_event_format import problems
@@ -131,6 +132,26 @@ def test_counters_of_copies() -> None:
     counted = [(each["ts"], each["args"]) for each in events(read(all_of(made)), "C")]
     assert counted[:2] == [(0.01, {"bytes": 4096}), (0.02, {"bytes": 8192})]
     assert counted[-1] == (0.11, {"bytes": 0})
+
+
+def test_answers_of_the_block_scheduler_and_slots_of_tensor_memory() -> None:
+    document = read(all_of(tiles(2, 4, asks=True)))
+    assert problems(document) == []
+    names = Counter(each["name"] for each in events(document, "X"))
+    assert [name for name in names if name.startswith("answer:")] == [
+        "answer: CTA 148",
+        "answer: CTA 296",
+        "answer: CTA 444",
+        "answer: none is left",
+    ]
+    assert names["read TMEM acc"] == 4
+    counted = [(each["name"], each["ts"], each["args"]) for each in events(document, "C")]
+    # the first sum is complete at 305, and given back with the arrival at 374; see `tiles`
+    assert counted[:3] == [
+        ("acc[0:2] filled", 0.305, {"slots": 1}),
+        ("acc[0:2] filled", 0.374, {"slots": 0}),
+        ("acc[0:2] filled", 0.605, {"slots": 1}),
+    ]
 
 
 def test_a_cut() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from analysis.blackwell_traces import tiles
 from analysis.synthetic_traces import hung, launch, pipeline
 from exports.page_traces import HOSTILE, by_track, dense, hostile, many_lanes, one_event, page_of
 
@@ -49,6 +50,18 @@ def test_clicking_an_event_says_all_about_it(opened) -> None:
         "iteration": "7 of outer 0",
     }
     assert opened.text("#event ul") == "TMA: load a[0] 80 cycles"
+
+
+def test_a_tile_that_the_block_scheduler_gives_and_a_read_of_tensor_memory(open_page) -> None:
+    opened = open_page(page_of(tiles(2, 4, asks=True)))
+    opened.click(5, 110)  # below the CTA, three warp groups and the tensor core
+    assert opened.status.startswith("answer: CTA 148, CLC, CTA 0, 200 cycles")
+    names, values = (opened.page.locator(f"#event {tag}").all_inner_texts() for tag in ("dt", "dd"))
+    assert dict(zip(names, values, strict=True))["next CTA"] == "148"
+    opened.click(2, 340)
+    assert opened.status.startswith("read TMEM acc[0], epilogue, CTA 0, 60 cycles")
+    looks = opened.page.locator(".legend li").all_inner_texts()
+    assert {"TMEM access", "asking for a tile"} <= set(looks)
 
 
 def test_the_line_of_the_selected_event_is_lit(opened) -> None:

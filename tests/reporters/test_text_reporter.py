@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from analysis.blackwell_traces import tiles
 from analysis.synthetic_traces import MEASURED, hung, launch, pipeline
 
 from tlxviz.analysis.account import Account
@@ -28,6 +29,10 @@ def golden(name: str) -> str:
 
 def test_a_pipeline() -> None:
     assert rendered(summarise(pipeline(), strip_columns=68)) == golden("pipeline.txt")
+
+
+def test_tiles_in_tensor_memory() -> None:
+    assert rendered(summarise(tiles(1, 8, asks=True), strip_columns=68)) == golden("tiles.txt")
 
 
 def test_a_hang() -> None:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from analysis.blackwell_traces import tiles
 from analysis.synthetic_traces import hung, pipeline
 from textual.app import App
 from textual.pilot import Pilot
@@ -100,13 +101,27 @@ async def deadlock() -> str:
     return await drawn(TimelineApp(Trace([hung()]), "hung"), (80, 24), do)
 
 
+async def tensor_memory() -> str:
+    """Tiles of a kernel for Blackwell: reads of tensor memory, its slots, and the answers of the block scheduler."""
+
+    async def do(app: TimelineApp, pilot: Pilot[None]) -> None:
+        for name in ("cta 0/buffers", "cta 0/barriers"):
+            app.state.put_on(name)
+            await pilot.press("space")
+            await settled(app, pilot)
+        app.state.put_on("cta 0/epilogue")
+        await pilot.press(".", ".")
+
+    return await drawn(TimelineApp(Trace([tiles(2, 4, asks=True)]), "tiles"), (120, 36), do)
+
+
 async def comparison() -> str:
     link = Link(Trace([pipeline(12)]), Trace([slower()]))
     return await drawn(CompareApp(link, ("twelve", "nine")), (120, 36))
 
 
 SCENES: dict[str, Callable[[], Awaitable[str]]] = {
-    each.__name__: each for each in (opened, stall, data, deadlock, comparison)
+    each.__name__: each for each in (opened, stall, data, deadlock, tensor_memory, comparison)
 }
 
 

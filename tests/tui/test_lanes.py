@@ -1,16 +1,20 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from analysis.blackwell_traces import tiles
 from analysis.synthetic_traces import launch
 from hypothesis import given
 from hypothesis import strategies as st
 from tui.ring_scene import LOAD, event, ring
 
-from tlxviz.trace import Trace, Track, TrackKind
+from tlxviz.trace import Events, Trace, Track, TrackKind
+from tlxviz.tui.derived import buffer_slots
 from tlxviz.tui.lane import Lane
 from tlxviz.tui.lanes import Lanes
-from tlxviz.tui.looks import Look
+from tlxviz.tui.looks import APPEARANCES, Look
 from tlxviz.tui.slices import Counter, Slices, counter, cut, levels, overlap
 from tlxviz.tui.state import State
 
@@ -57,6 +61,31 @@ class TestLanesOfACta:
             "ISSUE": 20,
             "BUSY": 160,
         }
+
+    def test_what_a_warp_group_does_to_tensor_memory_is_no_arithmetic(self) -> None:
+        slices = lane(Lanes(tiles(2, 1)), "cta 0/epilogue").slices
+        assert said(slices) == [(0, 310, "WAIT"), (310, 370, "TENSOR"), (370, 374, "ISSUE")]
+        assert APPEARANCES[Look.TENSOR].word == "TMEM access"
+        assert APPEARANCES[Look.TENSOR].glyph not in {
+            each.glyph for look, each in APPEARANCES.items() if look is not Look.TENSOR
+        }
+
+    def test_a_request_for_a_tile_is_on_a_lane_of_its_own(self) -> None:
+        lanes = Lanes(tiles(2, 2, asks=True))
+        assert said(lane(lanes, "cta 0/CLC").slices) == [(10, 210, "ASKED"), (410, 610, "ASKED")]
+        assert said(lane(lanes, "cta 0/scheduler").slices)[:3] == [
+            (0, 10, "ISSUE"),
+            (10, 215, "WAIT"),
+            (215, 235, "ISSUE"),
+        ]
+
+    def test_slots_of_tensor_memory_are_lanes(self) -> None:
+        trace = tiles(1, 2)
+        [(name, slot)] = buffer_slots(trace, np.arange(len(trace.events)), 0, (0, 800))
+        # filled by three products, full until the epilogue's wait is over, read until its arrival, and free
+        first = [(5, 305, "FILL"), (305, 310, "FULL"), (310, 374, "READ")]
+        assert name == "acc[0]"
+        assert said(slot) == [*first, (379, 679, "FILL"), (679, 684, "FULL"), (684, 744, "READ")]
 
     def test_a_cta_shows_its_tensor_core(self) -> None:
         head = lane(Lanes(ring(2)), "cta 0")
@@ -132,6 +161,24 @@ class TestBarriers:
         trace.events.columns["released_by"][waits] = -1
         own = {each.label: said(each.slices) for each in lane(Lanes(trace), "cta 0/barriers").own}
         assert own["empty[0]"] == [(0, 114, "EVEN"), (114, 314, "ODD"), (314, 700, "EVEN")]
+
+    def test_a_phase_that_a_product_completes_ends_with_it_and_not_with_the_commit(self) -> None:
+        own = {each.label: said(each.slices) for each in lane(Lanes(tiles(2, 4)), "cta 0/barriers").own}
+        # products of tile 0 are complete at 305, of tile 1 at 605, and so on; commits end at 37, 74, 411 and 711
+        assert [each[:2] for each in own["acc_full[0]"]] == [(0, 305), (305, 905), (905, 1314)]
+        assert [each[2] for each in own["acc_full[0]"]] == ["EVEN", "ODD", "EVEN"]
+        assert [each[:2] for each in own["acc_full[1]"]] == [(0, 605), (605, 1205), (1205, 1314)]
+
+    def test_several_waits_for_one_product_are_for_one_phase(self) -> None:
+        trace = tiles(1, 3)
+        events = trace.events
+        waits = np.flatnonzero(events["site"] == 3)
+        again = Events({name: np.append(column, column[waits]) for name, column in events.columns.items()})
+        own = {
+            each.label: said(each.slices)
+            for each in lane(Lanes(replace(trace, events=again.in_order())), "cta 0/barriers").own
+        }
+        assert [each[1:] for each in own["acc_full[0]"]][:3] == [(305, "EVEN"), (679, "ODD"), (1053, "EVEN")]
 
     def test_their_own_lane_has_all_flips(self) -> None:
         slices = lane(Lanes(ring()), "cta 0/barriers").slices

@@ -76,8 +76,10 @@ def filled_rings(launch: LaunchTrace, cta: int) -> list[FilledRing]:
     All comes from the trace. A load names its buffer, and the slot and phase of the barrier that it completes. The
     waits that loads of a buffer release name the full barrier; where none was released by it (a barrier that counts
     several copies is released by the last), the `expect` before the copy does. The producer's last wait for the same
-    slot, with no copy for another barrier in between, is for the empty barrier. A buffer that is filled without such
-    waits is no ring, nor is one whose barriers have no names.
+    slot, with no copy for another barrier in between, is for the empty barrier. Where there is none, its last wait is,
+    if each slot of the buffer has a slot of that barrier to itself: several buffers that are given back together have
+    slots of one barrier, which then counts on. A buffer that is filled without such waits is no ring, nor is one whose
+    barriers have no names.
     """
     events = EventTable(launch, cta)
     loads = np.flatnonzero(
@@ -85,16 +87,21 @@ def filled_rings(launch: LaunchTrace, cta: int) -> list[FilledRing]:
     )
     waits = np.flatnonzero(events.on(TrackKind.WARP_GROUP) & events.here & events.kind("wait") & (events.by >= 0))
     full_of = _full_barriers(events, loads, waits)
-    acquired = _acquiring_waits(events, loads, full_of)
+    acquired = _acquiring_waits(events, loads, full_of, same_slot=True)
+    before = _acquiring_waits(events, loads, full_of, same_slot=False)
     result: list[FilledRing] = []
     for buffer in np.unique(events.variable[loads]).tolist():
         full = int(full_of[buffer])
         if buffer < 0 or full < 0:
             continue
         chosen = events.variable[loads] == buffer
+        by = acquired
         empty = _commonest(events.variable[acquired[chosen & (acquired >= 0)]])
+        if empty < 0:
+            by = before
+            empty = _barrier_beside(events, loads[chosen], before[chosen])
         if empty >= 0:
-            own = np.where((acquired >= 0) & (events.variable[acquired] == empty), acquired, -1)
+            own = np.where((by >= 0) & (events.variable[by] == empty), by, -1)
             result += _rings_of(events, loads[chosen], own[chosen], waits, (buffer, full, empty))
     first = {site.variable: index for index, site in reversed(list(enumerate(launch.sites))) if site.kind == "tma_load"}
     return sorted(result, key=lambda ring: (first[ring.buffer], ring.slots))
@@ -129,14 +136,34 @@ def _full_barriers(events: EventTable, loads: NDArray[np.intp], waits: NDArray[n
     return result
 
 
-def _acquiring_waits(events: EventTable, loads: NDArray[np.intp], full_of: Int64) -> Int64:
-    """Row of the producer's wait for the slot that each load fills; -1 for none."""
+def _barrier_beside(events: EventTable, loads: NDArray[np.intp], before: Int64) -> int:
+    """Number of the name of a barrier of which each slot of a buffer has one to itself; -1 for none.
+
+    Args:
+        loads: Those of the buffer.
+        before: The wait before each, -1 for none.
+    """
+    has = before >= 0
+    name = _commonest(events.variable[before[has]])
+    mine = has & (events.variable[before] == name)
+    pairs = np.unique(np.stack([events.slot[loads[mine]], events.slot[before[mine]]]), axis=1)
+    alone = all(len(np.unique(each)) == pairs.shape[1] for each in pairs)
+    # the wait for a single slot, or one that was over at once, may be for anything
+    return name if pairs.shape[1] > 1 and alone and bool((events.by[before[mine]] >= 0).any()) else -1
+
+
+def _acquiring_waits(events: EventTable, loads: NDArray[np.intp], full_of: Int64, *, same_slot: bool) -> Int64:
+    """Row of the producer's last wait before each load if it is for what the load fills; -1 for none.
+
+    Args:
+        same_slot: Whether waits for other slots than the load's are left out.
+    """
     result = np.full(len(loads), -1, dtype=np.int64)
     known = np.flatnonzero(events.by[loads] >= 0)
     issuers = events.by[loads[known]]
     of_warp_groups = events.on(TrackKind.WARP_GROUP)
     waits = np.flatnonzero(of_warp_groups & events.kind("wait") & (events.slot >= 0))
-    found = events.latest(waits, issuers, events.track, events.slot)
+    found = events.latest(waits, issuers, events.track, *([events.slot] if same_slot else []))
     # The wait is for what is copied first after it.
     copies = np.flatnonzero(of_warp_groups & events.kind("tma_load"))
     order = np.lexsort((events.begin[copies], events.track[copies]))
@@ -150,7 +177,8 @@ def _acquiring_waits(events: EventTable, loads: NDArray[np.intp], full_of: Int64
     next_copy = copies[np.minimum(at, len(copies) - 1)]
     same = full_of[events.variable[next_copy]] == full_of[events.variable[issuers[ok]]]
     same |= events.variable[next_copy] == events.variable[issuers[ok]]
-    same &= events.slot[next_copy] == events.slot[found[ok]]
+    if same_slot:
+        same &= events.slot[next_copy] == events.slot[found[ok]]
     result[known[ok[same]]] = found[ok[same]]
     return result
 
@@ -184,7 +212,9 @@ def _rings_of(
     following = np.where(again, np.concatenate((wait[1:], [-1])), -1)
     by_next = np.where(following >= 0, events.by[following], -1)
     arrivals = np.flatnonzero(events.here & events.kind(*_RELEASES) & (events.variable == empty) & (events.slot >= 0))
-    released = np.where(by_next >= 0, events.end[by_next], _last_arrivals(events, arrivals, slot, landed, following))
+    given_back = np.where(has, events.slot[wait], slot)
+    last = _last_arrivals(events, arrivals, given_back, landed, following)
+    released = np.where(by_next >= 0, events.end[by_next], last)
 
     taken = np.where(has, events.end[wait], issued)
     taken = np.minimum(taken, issued)
@@ -230,7 +260,11 @@ def _reading_waits(
 def _last_arrivals(
     events: EventTable, arrivals: NDArray[np.intp], slot: Int64, landed: Int64, following: Int64
 ) -> Int64:
-    """End of the last arrival for each fill's slot after it landed, and before the following fill's wait was over."""
+    """End of the last arrival for each fill's slot after it landed, and before the following fill's wait was over.
+
+    Args:
+        slot: Of the empty barrier.
+    """
     if not len(arrivals):
         return np.full(len(slot), NEVER, dtype=np.int64)
     span = int(events.end.max()) + 2

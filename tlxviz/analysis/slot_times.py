@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tlxviz.analysis.occupation import longest_cta, occupation
-from tlxviz.analysis.ring_fills import NEVER, Fills, filled_rings
-from tlxviz.analysis.stretch import typical_stretch
+from tlxviz.analysis.ring_fills import NEVER, FilledRing, Fills, filled_rings
+from tlxviz.analysis.stretch import Stretch, typical_stretch
 from tlxviz.analysis.tensor_rings import tensor_rings
 from tlxviz.trace.model import LaunchTrace
 
@@ -40,7 +40,7 @@ class SlotTimes:
 
 
 def slot_times(launch: LaunchTrace) -> SlotTimes | None:
-    """Over a few iterations of the CTA that took longest.
+    """Over a few iterations of the CTA that took longest, or over some tiles: until each accumulator has changed hands.
 
     Returns:
         None where nothing was traced, or no buffer has slots that TMA fills or that are in tensor memory.
@@ -50,11 +50,13 @@ def slot_times(launch: LaunchTrace) -> SlotTimes | None:
     stretch = typical_stretch(launch, occupied, cta) if cta is not None else None
     if cta is None or stretch is None:
         return None
+    found_rings = [*filled_rings(launch, cta), *tensor_rings(launch, cta)]
+    stretch = _with_tiles(stretch, [ring for ring in found_rings if ring.tensor])
     edges = np.linspace(stretch.begin, stretch.end, COLUMNS + 1)
     times = (edges[1:] + edges[:-1]) / 2
     states: dict[str, dict[int, str]] = {}
     taken = np.zeros(COLUMNS)
-    for ring in [*filled_rings(launch, cta), *tensor_rings(launch, cta)]:
+    for ring in found_rings:
         for slot in ring.slots:
             found = _states(ring.fills, slot, times)
             if not ring.tensor:
@@ -72,6 +74,33 @@ def slot_times(launch: LaunchTrace) -> SlotTimes | None:
         {name: dict(sorted(slots.items())) for name, slots in states.items()},
         tuple(round(each) for each in sums.tolist()),
     )
+
+
+def _with_tiles(stretch: Stretch, rings: list[FilledRing]) -> Stretch:
+    """The stretch, if each ring of tensor memory is read and filled anew in it; else a longer one.
+
+    That is from one fill to the next of the same slot, and one slot further, of the ring that needs the longest; in
+    the middle of its fills. It is no number of iterations.
+    """
+    longer: list[tuple[int, int]] = []
+    for ring in rings:
+        fills = ring.fills
+        inside = (fills.read >= stretch.begin) & (fills.read < stretch.end)
+        again = (fills.acquired >= stretch.begin) & (fills.acquired < stretch.end)
+        if inside.any() and again.any():
+            continue
+        times = np.unique(fills.acquired)
+        turns = min(len(ring.slots) + 1, len(times) - 1)
+        if turns > 0:
+            first = (len(times) - 1 - turns) // 2
+            longer.append((int(times[first]), int(times[first + turns])))
+        else:
+            last = max(int(column.max()) for column in (fills.landed, fills.read, fills.released))
+            longer.append((int(times[0]), last))
+    if not longer:
+        return stretch
+    begin, end = max(longer, key=lambda each: each[1] - each[0])
+    return Stretch(begin, end) if end > begin else stretch
 
 
 def _states(fills: Fills, slot: int, times: NDArray[np.float64]) -> str:

@@ -31,7 +31,9 @@ def event_words(launch: LaunchTrace, row: int) -> str:
     if not site.variable or (site.kind == "mma" and not site.text.startswith(_IN_TENSOR_MEMORY)):
         return verb
     which = f"[{slot}]" if slot >= 0 and known is not None and "slot" in known.columns else ""
-    return f"{verb} {site.variable}{which}"
+    # what the compiler made has no name that anybody knows
+    name = "a barrier" if site.variable.startswith("%") and site.kind == "wait" else f"{site.variable}{which}"
+    return f"{verb} {name}"
 
 
 def line_of_event(launch: LaunchTrace, row: int) -> int:

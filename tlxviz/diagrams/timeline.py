@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from tlxviz._errors import UsageError
 from tlxviz.analysis.cta_view import CtaView
+from tlxviz.analysis.kinds import OF_TENSOR_MEMORY
 from tlxviz.analysis.links import ACTIVITY_WORDS
 from tlxviz.analysis.swim_lanes import Arrow, Lane, Piece, swim_lanes
+from tlxviz.analysis.tensor_rings import has_tensor_memory
 from tlxviz.diagrams.canvas import graph, plain
 from tlxviz.diagrams.fitting import LINE, across, fitting, round_step
 from tlxviz.diagrams.happenings import chosen_iterations, event_words, track_name, viewed
@@ -29,12 +31,16 @@ _ENGINE_WIDTHS = {TrackKind.TMA: 132.0, TrackKind.TENSOR_CORE: 90.0, TrackKind.L
 _WAIT_COLOR, _ARROW = "#c0322b", "#4b5563"
 _LOOKS = {Work.BUSY: ("#8cc7a2", "filled"), Work.ISSUE: ("#fbe7b8", "filled"), Work.WAIT: ("white", "filled,dotted")}
 _ENGINES = {TrackKind.TMA: "#dbe8f8", TrackKind.TENSOR_CORE: "#e4d7f5", TrackKind.LAUNCH_CONTROL: "#f7e6c4"}
+_TENSOR_MEMORY = "#8fd6cf"
 _LEGEND = (
     ("#2f7d4f", "works: filled, darker"),
     ("#9a6b00", "issues: filled, lighter"),
     (_WAIT_COLOR, "waits: a gap, with what for"),
     (_ARROW, "what lets it go on: arrow"),
 )
+
+
+_OF_TENSOR_MEMORY = ("#14756e", "reads or writes tensor memory: bluish")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,8 @@ class _Picture:
         self._begin, self._end = begin, end
         count = max(2, shown[2] + 1 - shown[1]) if shown is not None else _ITERATIONS
         self._scale = min(_ITERATION_HEIGHT * count, _TALLEST) / max(1, end - begin)
-        self._graph = graph(self._title(), [self._stretch()], _LEGEND)
+        legend = (_LEGEND[0], _OF_TENSOR_MEMORY, *_LEGEND[1:]) if has_tensor_memory(view.launch) else _LEGEND
+        self._graph = graph(self._title(), [self._stretch()], legend)
         self._nodes = 0
         self._where: dict[int, tuple[float, float]] = {}
         """Left and right end of the box that an event is in."""
@@ -192,12 +199,18 @@ class _Picture:
     def _box(self, box: _Box, left: float, width: float) -> None:
         top, bottom = self._y(box.begin), self._y(box.end)
         color, style = _LOOKS[box.work]
+        if box.work is Work.BUSY and self._is_of_tensor_memory(box.rows[0]):
+            color = _TENSOR_MEMORY
         looks = {"style": style, "fillcolor": color}
         if box.work is Work.WAIT:
             looks |= {"fontcolor": _WAIT_COLOR, "color": _WAIT_COLOR}
         label = fitting(box.words, width, top - bottom)
         self._node(left + width / 2, (top + bottom) / 2, width, top - bottom, label, **looks)
         self._where |= dict.fromkeys((row for row in box.rows if row >= 0), (left, left + width))
+
+    def _is_of_tensor_memory(self, row: int) -> bool:
+        site = int(self._view.launch.events["site"][row]) if row >= 0 else -1
+        return site >= 0 and self._view.launch.sites[site].kind in OF_TENSOR_MEMORY
 
     def _engine(self, lane: Lane, left: float, width: float) -> None:
         """Side by side what overlaps."""

@@ -19,6 +19,8 @@ _RING_KINDS = ("wait", "expect", "tma_load", "arrive", "mma_commit")
 """Kinds of the sites by whose events `filled_rings` finds rings."""
 _TENSOR_KINDS = ("wait", "arrive", "mma", "mma_commit", "tmem_load", "tmem_store", "tmem_copy")
 """The same of `tensor_rings`."""
+_TENSOR_RELEASES = ("mma", "tmem_copy")
+"""Kinds whose completion gives slots of rings back where sums are in tensor memory."""
 
 _TOGETHER = 32
 """As many CTAs at a time, so that numbers made of a track, slot, phase and cycle fit into 64 bits."""
@@ -123,7 +125,8 @@ def _rings(launch: LaunchTrace, ctas: Sequence[int]) -> Iterator[tuple[int, list
     events, tracks = launch.events, launch.tracks
     if not len(events) or not any(track.kind == TrackKind.TMA for track in tracks):
         return
-    used = np.array([*(site.kind in _RING_KINDS for site in launch.sites), False], dtype=np.bool_)[events["site"]]
+    kinds = (*_RING_KINDS, *_TENSOR_RELEASES) if has_tensor_memory(launch) else _RING_KINDS
+    used = np.array([*(site.kind in kinds for site in launch.sites), False], dtype=np.bool_)[events["site"]]
     here = np.isin([track.cta for track in tracks], ctas)
     # In a cluster those too whose events are named, as of who issued a copy for all.
     by = events["released_by"]

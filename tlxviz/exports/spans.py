@@ -14,7 +14,7 @@ from tlxviz.exports.hanging import with_waiters
 from tlxviz.exports.lanes import sublanes
 from tlxviz.exports.model import Cut
 from tlxviz.trace.model import LaunchTrace, SiteRow, TrackKind
-from tlxviz.trace.vocabulary import Work, meaning, work_of_events
+from tlxviz.trace.vocabulary import Work, answer_text, meaning, work_of_events
 
 _Int32 = NDArray[np.int32]
 _Int64 = NDArray[np.int64]
@@ -138,15 +138,17 @@ def _names(launch: LaunchTrace) -> tuple[list[str], _Int32]:
     for each in np.flatnonzero(np.bincount(code)).tolist():
         site, kind = divmod(each, len(kinds))
         table[each] = names.setdefault(_name(sites[site], kinds[kind]), len(names))
-    return list(names), table[code]
+    name = table[code]
+    answers = np.array([track.kind is TrackKind.LAUNCH_CONTROL for track in launch.tracks], dtype=np.bool_)
+    for row in np.flatnonzero(answers[launch.events["track"]]).tolist() if answers.any() else ():
+        name[row] = names.setdefault(answer_text(int(launch.events["slot"][row])), len(names))
+    return list(names), name
 
 
 def _name(site: SiteRow, kind: TrackKind) -> str:
     if kind == TrackKind.RANGE and site.variable:
         return site.variable
     known = meaning(site.kind, kind)
-    if kind == TrackKind.LAUNCH_CONTROL and known is not None:
-        return known.label
     words = (known.label if known else site.kind or "event", site.variable)
     return " ".join(word for word in words if word)
 

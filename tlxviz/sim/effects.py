@@ -95,12 +95,6 @@ def multiplies(program: Program) -> bool:
 
 
 @lru_cache(maxsize=64)
-def pairs(program: Program) -> bool:
-    """Whether the tensor cores of two CTAs work together."""
-    return any("two_ctas" in op.attributes for op in program.module.walk())
-
-
-@lru_cache(maxsize=64)
 def shares(program: Program) -> bool:
     """Whether CTAs are taken to want the same bytes."""
     return any(op.name in _LOADS and op not in own_loads(program) for op in program.module.walk())

@@ -318,8 +318,8 @@ class AgentRun:
         """Tensor-core work in flight: (cycle at which it completes, row)."""
         self.products: tuple[int, int] = (0, -1)
         """Of products into tensor memory: the cycle at which all until now are complete, and the row of the last."""
-        self.copied = 0
-        """Cycle at which its copies into tensor memory until now are complete."""
+        self.copied: tuple[int, int] = (0, -1)
+        """The same of copies into tensor memory, with the row of the operation that issued the last."""
         self.stores: deque[tuple[int, int]] = deque()
         """TMA stores in flight: (cycle at which the source may be reused, row)."""
         self.copies: deque[tuple[int, int]] = deque()

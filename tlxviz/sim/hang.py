@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.pairs import is_paired_product
 from tlxviz.ir.program import Program, Site, SiteKind
 from tlxviz.ir.types import MemDescType
 from tlxviz.sim.clusters import ClusterBarrier
@@ -251,7 +252,7 @@ def _is_remote(op: Operation) -> bool:
     barrier = op.operand("barrier")
     type_ = barrier.type if barrier is not None else None
     there = isinstance(type_, MemDescType) and type_.space == "shared_cluster_memory"
-    several = "two_ctas" in op.attributes or op.operand("multicast") is not None
+    several = is_paired_product(op) or op.operand("multicast") is not None
     return there or several or op.operand("rank") is not None
 
 

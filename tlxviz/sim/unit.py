@@ -9,8 +9,8 @@ from typing import Any
 
 from tlxviz.devices.model import Device
 from tlxviz.ir.operation import Operation, Region, Value
+from tlxviz.ir.pairs import has_paired_products
 from tlxviz.ir.program import Agent, Program
-from tlxviz.sim.effects import pairs
 from tlxviz.sim.liveness import Liveness
 from tlxviz.sim.ptx import compile_asm
 
@@ -68,6 +68,7 @@ class Unit:
     """Which tensors are made of ranges and scalars only; filled by `costs`."""
     counter: int = 0
     _multiplies: bool | None = None
+    _pairs: bool | None = None
     _operations: dict[str, Operation] | None = None
     _users: dict[Value, list[Operation]] | None = None
     _asm: dict[Any, str] = field(default_factory=dict[Any, str])
@@ -101,7 +102,9 @@ class Unit:
     @property
     def pairs(self) -> bool:
         """Whether the tensor cores of two CTAs work together."""
-        return pairs(self.program)
+        if self._pairs is None:
+            self._pairs = has_paired_products(self.program)
+        return self._pairs
 
     @property
     def clustered(self) -> bool:

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from tlxviz.analysis.kinds import OF_TENSOR_MEMORY
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import Work, meaning
 from tlxviz.tui.looks import Look
@@ -46,6 +47,8 @@ class TrackEvents:
             for number, site in enumerate(self.launch.sites):
                 known = meaning(site.kind, kind)
                 look = _WORK_LOOKS[known.work] if known else Look.BUSY
+                if site.kind in OF_TENSOR_MEMORY:
+                    look = Look.TENSOR
                 table[row, number] = _ENGINE_LOOKS.get(site.kind, Look.MMA) if kind in _ENGINES else look
         return table
 

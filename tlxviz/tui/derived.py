@@ -32,9 +32,11 @@ class Flips:
 def flips(launch: LaunchTrace, rows: Int64) -> list[Flips]:
     """When phases of mbarriers were completed, by slot, in the order in which the program names them.
 
-    The event that released a wait completed the phase that its own `phase` says. Of phases that nobody waited for, the
-    last that counted on it did: an arrival, or a copy (whose barrier is that of the waits which copies of its site
-    released, else that of the `expect` before it). The last phase of a slot counts only if somebody waited for it.
+    The event that released a wait completed the phase that its own `phase` says. A product, or a copy to tensor memory,
+    says none: it completed the next one after the last known that has the parity of the wait. Of phases that
+    nobody waited for, the last that counted on it did: an arrival, or a copy (whose barrier is that of the waits which
+    copies of its site released, else that of the `expect` before it). The last phase of a slot counts only if somebody
+    waited for it.
 
     Args:
         rows: Events of one CTA, in the order of the table.
@@ -47,17 +49,15 @@ def flips(launch: LaunchTrace, rows: Int64) -> list[Flips]:
     of_site = np.array([*(names.get(each.variable, -1) for each in sites), -1], np.int64)
     waits = np.array([each == "wait" for each in kinds])[site] & on_group & (by >= 0) & (of_site[site] >= 0)
     causes = by[waits]
-    known = events["phase"][causes] >= 0
-    keys = [
-        (of_site[site[waits]][known], slot[waits][known], events["phase"][causes][known], events["end"][causes][known])
-    ]
+    ended = (of_site[site[waits]], slot[waits], events["phase"][causes], events["end"][causes])
+    released = _numbered(ended, phase[waits], causes)
     loads = _barriers_of_loads(launch, site[waits], events["site"][causes], names)
     tma = np.array([each == "tma_load" for each in kinds])[site] & ~on_group
     barrier = np.where(tma, loads[site], of_site[site])
     counts = np.array([each in _CONTRIBUTES for each in kinds])[site] & on_group | tma
     counts &= (barrier >= 0) & (phase >= 0) & (slot >= 0)
     rest = (barrier[counts], slot[counts], phase[counts], end[counts])
-    return _by_slot(list(names), keys[0], rest)
+    return _by_slot(list(names), released, rest)
 
 
 def _mbarriers(launch: LaunchTrace) -> list[str]:
@@ -84,6 +84,28 @@ def _barriers_of_loads(launch: LaunchTrace, waits: Int64, causes: Int64, names: 
 
 Columns = tuple[Int64, Int64, Int64, Int64]
 """Barrier, slot, phase, and the cycle at which it may have been completed."""
+
+
+def _numbered(released: Columns, parity: Int64, causes: Int64) -> Columns:
+    """The same with a number for each phase.
+
+    Args:
+        parity: What each wait was for.
+        causes: Rows of the events that ended the waits.
+    """
+    barrier, slot, phase, end = (each.astype(np.int64) for each in released)
+    last: dict[tuple[int, int], tuple[int, int]] = {}
+    if (phase >= 0).all():
+        return barrier, slot, phase, end
+    for place in np.lexsort((causes, end)).tolist():
+        key = int(barrier[place]), int(slot[place])
+        cause, number = last.get(key, (-1, -1))
+        if phase[place] < 0 and causes[place] == cause:
+            phase[place] = number
+        elif phase[place] < 0:
+            phase[place] = number + 1 + (number + 1 - int(parity[place])) % 2
+        last[key] = int(causes[place]), int(phase[place])
+    return barrier, slot, phase, end
 
 
 def _by_slot(names: list[str], released: Columns, counted: Columns) -> list[Flips]:

@@ -41,7 +41,9 @@ def _signs(*looks: Look) -> str:
 
 ROWS = (
     ("load  mma.0", f"a warp group: {_signs(Look.WAIT, Look.ISSUE, Look.BUSY)} (works between its events)"),
+    ("", f"on Blackwell also {_signs(Look.TENSOR)}: reads or writes tensor memory"),
     ("TMA  tensor core", f"copies and MMAs: {_signs(Look.LOAD, Look.STORE, Look.MMA)}"),
+    ("CLC", f"{_signs(Look.ASKED)}: until the block scheduler has said whose work comes next"),
     ("copies  bytes", "how many are under way at a time; ≤ is the most"),
     ("barriers", f"│ where a phase ends; of one barrier: {_signs(Look.EVEN, Look.ODD)}"),
     ("buffers", f"the slots: {_signs(Look.FILL, Look.FULL, Look.READ, Look.FREE)}"),

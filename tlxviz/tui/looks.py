@@ -33,6 +33,8 @@ class Look(IntEnum):
     """A CTA whose tensor core does nothing."""
     ASKED = 15
     """The block scheduler has been asked for another CTA's work."""
+    TENSOR = 16
+    """A warp group reads or writes tensor memory, and waits until the data have moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,5 +65,6 @@ APPEARANCES: dict[Look, Appearance] = {
     Look.EVEN: Appearance("─", "#8a9099", "#6b7280", "even phase"),
     Look.ODD: Appearance("═", "#c3c8d0", "#3f4650", "odd phase"),
     Look.ALIVE: Appearance("╌", "#6b7280", "#9aa1ab", "tensor core idle"),
+    Look.TENSOR: Appearance("▚", "#3fb8b0", "#14756e", "TMEM access"),
     Look.ASKED: Appearance("?", "#d9a441", "#9a6b00", "asking for a tile"),
 }

@@ -284,6 +284,7 @@ def test_a_store_with_a_predicate(stored: bool):
 def test_a_copy_from_shared_memory_tells_its_barrier():
     body = """
     %zero = arith.constant 0 : i32
+    %yes = arith.constant true
     %source = ttg.local_alloc %value : (tensor<128x32xf32, #blocked>) -> !ttg.memdesc<128x32xf32, #shared, #smem>
     %done = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #line, #smem, mutable>
     ttng.init_barrier %done, 1 : !ttg.memdesc<1xi64, #line, #smem, mutable>
@@ -301,6 +302,19 @@ def test_a_copy_from_shared_memory_tells_its_barrier():
     (waited,) = [row for row in range(len(run_.trace.events)) if _kind(run_, row) == "wait"]
     took = run_.trace.events["end"][waited] - run_.trace.events["begin"][waited]
     assert took == MEMORY.copy_cycles + 3 * MEMORY.copy_interval_cycles + b200().sync.mbarrier_wake
+    by = run_.trace.events["released_by"][waited]
+    assert _kind(run_, by) == "tmem_copy"
+    # a commit behind it tells its barrier at the same time
+    told = "!ttg.memdesc<1xi64, #line, #smem, mutable>"
+    copied = "!ttg.memdesc<128x32xf32, #shared, #smem>, !ttg.memdesc<128x32xf32, #tmem, #ttng.tensor_memory, mutable>"
+    committed = body.replace("%tile, %done :", "%tile :").replace(f"{copied}, {told}", copied)
+    committed = committed.replace("    ttng.wait", f"    ttng.tc_gen5_commit %done, %yes : {told}\n    ttng.wait")
+    assert committed.count("%done") == 4
+    second, x, y = by_hand(committed)
+    assert torch.equal(x, y)
+    (later,) = [row for row in range(len(second.trace.events)) if _kind(second, row) == "wait"]
+    assert second.trace.events["end"][later] == run_.trace.events["end"][waited]
+    assert _kind(second, second.trace.events["released_by"][later]) == "tmem_copy"
 
 
 def _kind(run_: Run, row: int) -> str:

@@ -7,6 +7,8 @@ import torch
 from cluster_runner import PAIR, events
 from kernel_runner import b200, compile_kernel, execute, executes, fbtriton_only, h200
 
+from tlxviz.ir import load_program
+from tlxviz.ir.pairs import has_paired_products
 from tlxviz.launch.model import Launch
 from tlxviz.sim.errors import HangError, UnsupportedOperation
 
@@ -60,6 +62,13 @@ def test_a_pair_that_expects_too_much():
     launch, _, _ = prepared(3 * SIZE)
     with pytest.raises(HangError, match=r"waits for both\[0\], phase 0, .* misses 8,192 bytes"):
         execute(launch, device=b200())
+
+
+def test_loads_make_no_pair_of_the_tensor_cores():
+    """TLX calls both `two_ctas`; TTGIR has another attribute for products."""
+    launch, _, _ = prepared()
+    assert "two_cta = true" in launch.ttgir
+    assert not has_paired_products(load_program(launch.ttgir))
 
 
 def test_it_is_no_load_of_hopper():

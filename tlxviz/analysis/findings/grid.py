@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.findings.finding import Finding, Severity, rule
+from tlxviz.trace.model import TrackKind
 
 _EVEN = 0.85
 _LAUNCH = 0.2
@@ -27,6 +28,13 @@ def lopsided_grid(account: Account) -> Iterator[Finding]:
         who = "1 CTA leaves" if seen.ctas == 1 else f"{seen.ctas} CTAs leave"
         text = f"{who} {1 - filled:.0%} of the {sms} SMs' room without work"
         advice = "smaller tiles, or split K, give more CTAs; as many as SMs take, or a multiple of that"
+    elif any(each.kind is TrackKind.LAUNCH_CONTROL for each in account.launch.tracks):
+        wave = seen.ctas_per_sm * sms
+        text = f"{seen.ctas} tiles for {wave} CTAs at a time: {1 - filled:.0%} of the room stays empty at the end"
+        advice = (
+            "a number of tiles just below a multiple of what the SMs take, smaller tiles, or split K for the last "
+            "ones; cluster launch control evens out tiles that differ in length, and no number of them"
+        )
     else:
         wave = seen.ctas_per_sm * sms
         text = f"{seen.ctas} CTAs take {seen.waves} waves of {wave}: {1 - filled:.0%} of the room stays empty"

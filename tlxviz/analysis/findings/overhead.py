@@ -72,6 +72,12 @@ def prologue(account: Account) -> Iterator[Finding]:
     )
 
 
+_ASK_EARLIER = (
+    "ask for the next tile before the main loop of this one, and keep several requests under way (each needs a "
+    "slot for its answer), so that the answer is there when it is wanted"
+)
+
+
 def _outside(account: Account, id: str, cause: Cause, phase: Phase, where: str, advice: str) -> Iterator[Finding]:
     groups = account.multiplying()
     busy = account.utilisation.tensor_core
@@ -80,6 +86,8 @@ def _outside(account: Account, id: str, cause: Cause, phase: Phase, where: str, 
     if worst is None or (share := worst.shares.get(cause, 0.0)) < _OUTSIDE or (busy is not None and busy > _IDLE):
         return
     item = next((each for each in worst.items if each.phase is phase and each.line), None)
+    if next((each.doing for each in worst.items if each.phase is phase), None) is Activity.LAUNCH_CONTROL:
+        advice = _ASK_EARLIER
     yield Finding(
         id,
         Severity.HINT if share < 2 * _OUTSIDE else Severity.PROBLEM,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
+from tlxviz.analysis.kinds import OF_TENSOR_MEMORY
 from tlxviz.trace.model import TrackKind
 from tlxviz.trace.vocabulary import Work, meaning
 
@@ -22,6 +23,7 @@ class Look(IntEnum):
     MMA = 5
     NAMED = 6
     ASKED = 7
+    TENSOR = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ APPEARANCES: dict[Look, Appearance] = {
     Look.LOAD: Appearance("load", "#6aa2e6", "#ffffff", "#16181d"),
     Look.STORE: Appearance("store", "#dbe8f8", "#4a86c8", "#16181d", "...."),
     Look.MMA: Appearance("MMA", "#55308c", "#ffffff", "#ffffff"),
+    Look.TENSOR: Appearance("TMEM access", "#8fd6cf", "#14756e", "#16181d", "||||"),
     Look.ASKED: Appearance("asking for a tile", "#f3e3b5", "#9a6b00", "#16181d", "\\\\"),
     Look.NAMED: Appearance("range", "#f3f4f6", "#6b7280", "#16181d"),
 }
@@ -60,6 +63,8 @@ def look_of(kind: str, track: TrackKind) -> Look:
         return Look.ASKED
     if track is TrackKind.TMA:
         return Look.STORE if kind in _STORES else Look.LOAD
+    if kind in OF_TENSOR_MEMORY:
+        return Look.TENSOR
     known = meaning(kind, track)
     work = known.work if known else Work.BUSY
     return {Work.WAIT: Look.WAIT, Work.ISSUE: Look.ISSUE}.get(work, Look.BUSY)

@@ -11,7 +11,7 @@ from tlxviz._texts import on_one_line
 from tlxviz.exports.figure.lanes import Lane, ctas_of
 from tlxviz.exports.model import Cut
 from tlxviz.trace.model import TrackKind
-from tlxviz.trace.vocabulary import meaning
+from tlxviz.trace.vocabulary import answer_text, meaning
 
 _METRICS = TextToPath()
 _LONGEST = 300
@@ -63,7 +63,9 @@ def label(cut: Cut, lane: Lane, event: int, room: float, size: float) -> str:
     if track.kind is TrackKind.RANGE:
         name = fitted(site.variable, size, room)
         return name if len(name) >= _SHORTEST or not name.endswith("…") else ""
-    if not site.variable:
+    if track.kind is TrackKind.LAUNCH_CONTROL:
+        texts = (answer_text(slot), f"CTA {slot}" if slot >= 0 else "none")
+    elif not site.variable:
         texts = (word,)
     elif track.kind is TrackKind.WARP_GROUP and not word.endswith("wait"):
         texts = (f"{word} {site.variable}{index}", word)

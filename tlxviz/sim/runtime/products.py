@@ -18,6 +18,8 @@ from tlxviz.sim.tensor_memory import TensorMemoryView
 View = SharedView | TensorMemoryView
 Sources = tuple[View, View, TensorMemoryView, View | None, View | None, bool]
 """A, B, the sum, the scales of A and B, and whether the sum is added to."""
+Copies = Sequence[tuple[SharedView, TensorMemoryView]]
+"""From where to where data are copied."""
 Arrivals = Sequence[tuple[Barrier, int]]
 """Barriers, each with the row that is the cause of what follows in its CTA."""
 
@@ -148,20 +150,27 @@ def arrive_complete(cycle: int, told: tuple[int, Cta, Arrivals]) -> None:
             raise RemoteFault(error, site, cta.index) from None
 
 
-def copy_to_tensor_memory(
-    cycle: int, copied: tuple[SharedView, TensorMemoryView, bool, tuple[int, int], EventLoop]
-) -> None:
+def copies_of_pair(cta: Cta, source: SharedView, target: TensorMemoryView) -> Copies:
+    """From where to where the CTAs of a pair copy: each within its own memory."""
+    rank = cta.rank ^ 1
+    return [(source, target), (remote_view(cta, source, rank), remote_view(cta, target, rank))]
+
+
+def copy_to_tensor_memory(cycle: int, copied: tuple[Copies, bool, tuple[int, int], EventLoop]) -> None:
     """`tcgen05.cp` has read its source, which may be of scales. Products issued before it still read what was there."""
-    source, target, scales, products, loop = copied
-    value = source.filled
-    if scales:
-        value = _unpacked(value, target.shape[0])
-        if not value.is_floating_point():
-            value = value.contiguous().view(target.dtype)
-    if products[0] > cycle:
-        heappush(loop.heap, (products[0], next(loop.sequence), _arrive_copy, (target, value.clone())))
-    else:
-        target.store(value.reshape(target.shape))
+    copies, scales, products, loop = copied
+    for source, target in copies:
+        value = source.filled
+        if scales:
+            # the compiler's copy of scales for part of a block is of fewer rows, and stays a block
+            if target.shape[0] % _ROWS_OF_A_BLOCK == 0:
+                value = _unpacked(value, target.shape[0])
+            if not value.is_floating_point():
+                value = value.contiguous().view(target.dtype)
+        if products[0] > cycle:
+            heappush(loop.heap, (products[0], next(loop.sequence), _arrive_copy, (target, value.clone())))
+        else:
+            target.store(value.reshape(target.shape))
 
 
 def _arrive_copy(cycle: int, copied: tuple[TensorMemoryView, torch.Tensor]) -> None:
@@ -170,26 +179,20 @@ def _arrive_copy(cycle: int, copied: tuple[TensorMemoryView, torch.Tensor]) -> N
 
 
 def _compute(spec: Product, sources: Sequence[Sources]) -> None:
-    right = torch.cat([_right(spec, each) for each in sources], dim=1) if len(sources) > 1 else _right(spec, sources[0])
-    for each in sources:
-        a, _, sums, scales, _, use = each
-        left = _read(spec.a, a)
-        if scales is not None:
-            left = left * _along(_scales(scales, left.shape[0]), left.shape[1], 1)
+    parts = [_read(spec.b, each[1]) for each in sources]
+    whole = torch.cat(parts, dim=1) if len(parts) > 1 else parts[0]
+    for a, _, sums, of_a, of_b, use in sources:
+        left, right = _read(spec.a, a), whole
+        if of_a is not None:
+            left = left * _along(_scales(of_a, *left.shape), left.shape[1], 1)
+        if of_b is not None:  # each CTA has the scales of all columns
+            right = right * _along(_scales(of_b, *right.t().shape).t(), right.shape[0], 0)
         cells = sums.plain
         if cells is not None and cells.dtype is torch.float32:
             cells.addmm_(left, right, beta=1 if use else 0)
             continue
         product = left @ right
         sums.store(product + sums.tensor.to(product.dtype) if use else product)
-
-
-def _right(spec: Product, sources: Sources) -> torch.Tensor:
-    b, scales = sources[1], sources[4]
-    right = _read(spec.b, b)
-    if scales is not None:
-        right = right * _along(_scales(scales, right.shape[1]).t(), right.shape[0], 0)
-    return right
 
 
 def _read(factor: Factor, view: View) -> torch.Tensor:
@@ -217,12 +220,16 @@ def _along(scales: torch.Tensor, steps: int, axis: int) -> torch.Tensor:
     return scales.repeat_interleave(steps // scales.shape[axis], axis)
 
 
-def _scales(view: View, rows: int) -> torch.Tensor:
-    """Scales by row and group: E4M3 numbers, or bytes that are exponents (E8M0)."""
+def _scales(view: View, rows: int, depth: int) -> torch.Tensor:
+    """Scales by row and group of K: E4M3 numbers for 16 steps each, or bytes that are exponents (E8M0), for 32."""
     tensor = view.tensor
     assert tensor is not None
-    if tensor.dim() != 2 or tensor.shape[0] != rows:
-        tensor = _unpacked(tensor, rows)
+    if tuple(tensor.shape) != (rows, depth // (16 if tensor.is_floating_point() else 32)):
+        # of what one CTA has half of, the compiler's own copy is of a type with half of the rows and twice the groups
+        if tensor.dim() == 2 and tensor.shape[0] % _ROWS_OF_A_BLOCK == 0:
+            tensor = _packed(tensor)
+        whole = -(-rows // _ROWS_OF_A_BLOCK) * _ROWS_OF_A_BLOCK
+        tensor = _unpacked(tensor, whole)[:rows]
     if tensor.is_floating_point():
         return tensor.float()
     exponents = tensor.contiguous().view(torch.uint8)
@@ -235,6 +242,13 @@ def _unpacked(packed: torch.Tensor, rows: int) -> torch.Tensor:
     blocks = max(1, rows // _ROWS_OF_A_BLOCK)
     groups = packed.numel() // rows // _BLOCK[2]
     return packed.reshape(blocks, groups, *_BLOCK).permute(0, 3, 2, 1, 4).reshape(rows, groups * _BLOCK[2])
+
+
+def _packed(scales: torch.Tensor) -> torch.Tensor:
+    """What `_unpacked` makes such scales of."""
+    rows, groups = scales.shape
+    split = scales.reshape(rows // _ROWS_OF_A_BLOCK, _BLOCK[1], _BLOCK[0], groups // _BLOCK[2], _BLOCK[2])
+    return split.permute(0, 3, 2, 1, 4).contiguous()
 
 
 def _peer(cta: Cta) -> Cta:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from tlxviz.ir.operation import Operation
+from tlxviz.ir.pairs import has_paired_products
 from tlxviz.ir.program import Program
-from tlxviz.sim.effects import pairs
 from tlxviz.sim.emitter import Emitter, emits
 
 _REMOTE = frozenset({"ttng.map_to_remote_buffer"})
@@ -21,7 +21,8 @@ def initial_meeting(program: Program) -> Operation | None:
     """
     if math.prod(program.cluster) == 1:
         return None
-    if not pairs(program) and not any(op.name in _REMOTE or op.groups.get("multicast") for op in program.module.walk()):
+    remote = any(op.name in _REMOTE or op.groups.get("multicast") for op in program.module.walk())
+    if not remote and not has_paired_products(program):
         return None
     entry = program.kernel.regions[0].entry
     made = [op for op in entry.operations if op.name == "ttng.init_barrier"]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from tlxviz.devices.model import Tcgen05
 from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.pairs import is_paired_product
 from tlxviz.ir.types import MemDescType, ScalarType, element_of
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.engine import TENSOR_CORE
@@ -56,11 +57,6 @@ def figures(e: Emitter) -> Tcgen05:
     return found
 
 
-def _paired(op: Operation) -> bool:
-    """Whether a product is of a pair of CTAs."""
-    return "two_ctas" in op.attributes
-
-
 def work_of(e: Emitter, op: Operation) -> Work:
     """How much a product is, and how long its instructions take."""
     core = figures(e)
@@ -69,7 +65,7 @@ def work_of(e: Emitter, op: Operation) -> Work:
     assert isinstance(d.type, MemDescType)
     rows, width = d.type.shape
     depth = a.type.shape[-1] * (2 if _format(op, "lhs") == "e2m1" else 1)
-    pair, in_tensor_memory = _paired(op), is_tensor_memory(a)
+    pair, in_tensor_memory = is_paired_product(op), is_tensor_memory(a)
     tall = min(rows, int(d.type.encoding.parameters["blockM"]) if d.type.encoding is not None else rows)
     wide = min(width, _WIDEST)
     rate, step = _rate(e, op)
@@ -156,7 +152,7 @@ def _sources(e: Emitter, op: Operation) -> str:
 
 
 @contextmanager
-def _leader(e: Emitter, pair: bool) -> Generator[None]:
+def leader(e: Emitter, pair: bool) -> Generator[None]:
     """Of a pair of CTAs the first one issues; the other one lends its memory and its tensor cores."""
     if not pair:
         yield
@@ -169,13 +165,35 @@ def _leader(e: Emitter, pair: bool) -> Generator[None]:
         e.flush()
 
 
+def _check_scales(op: Operation) -> None:
+    """Each CTA of a pair needs the scales of all columns of B, though it has half of B.
+
+    Raises:
+        UnsupportedOperation: it has others.
+    """
+    scales = op.operand("b_scale")
+    if scales is None:
+        return
+    types = [op.groups["a"][0].type, op.groups["d"][0].type, scales.type]
+    (*_, depth), (*_, width), held = (each.shape for each in types if isinstance(each, MemDescType))
+    depth *= 2 if _format(op, "lhs") == "e2m1" else 1
+    count = math.prod(held)
+    if count * 32 != width * depth and count * 16 != width * depth:
+        raise UnsupportedOperation(
+            f"a product of two CTAs with {count} scales of B: each CTA needs those of all {width} columns and "
+            f"{depth} rows, though it has half of B, so {width * depth // 32}, or {width * depth // 16} of nvfp4"
+        )
+
+
 @emits("ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled")
 def product(e: Emitter, op: Operation) -> None:
-    core, work, pair = figures(e), work_of(e, op), _paired(op)
+    core, work, pair = figures(e), work_of(e, op), is_paired_product(op)
+    if pair:
+        _check_scales(op)
     e.settle_loads()
     told, sources = _told(e, op), _sources(e, op) if contents(e, op.groups["d"][0]) else "None"
     guarded = open_guard(e, op)
-    with _leader(e, pair):
+    with leader(e, pair):
         _issue(e, op, core, work, told, sources)
     close_guard(e, guarded)
     for result in op.results:
@@ -183,7 +201,7 @@ def product(e: Emitter, op: Operation) -> None:
 
 
 def _issue(e: Emitter, op: Operation, core: Tcgen05, work: Work, told: str, sources: str) -> None:
-    pair = _paired(op)
+    pair = is_paired_product(op)
     duration = max(1, round(work.instructions * work.each))
     last = work.first + (work.instructions - 1) * work.each + (core.batch_cycles if work.instructions > 1 else 0)
     # that a wait goes on takes time of its own
@@ -207,7 +225,7 @@ def _issue(e: Emitter, op: Operation, core: Tcgen05, work: Work, told: str, sour
     e.order()
     row = e.row()
     x, done = e.fresh("x"), e.fresh("x")
-    from_ = "max(t, me.copied)" if e.unit.copies_to_tensor_memory else "t"
+    from_ = "max(t, me.copied[0])" if e.unit.copies_to_tensor_memory else "t"
     if pair:
         outer, inner = e.iteration()
         e.line(f"{x}, {done} = multiply_paired({spec}, cta, {from_}, {row}, ({outer}, {inner}), {slot})")
@@ -236,7 +254,7 @@ def commit(e: Emitter, op: Operation) -> None:
     e.settle_loads()
     guarded = open_guard(e, op)
     b = barrier(e, op.groups["barrier"][0])
-    with _leader(e, e.unit.pairs):
+    with leader(e, e.unit.pairs):
         _commit(e, core, b)
     close_guard(e, guarded)
 
@@ -249,7 +267,7 @@ def _commit(e: Emitter, core: Tcgen05, b: str) -> None:
     row = e.row()
     e.record(begin=begin, barrier=b)
     done, cause = e.fresh("x"), e.fresh("n")
-    e.line(f"{done}, {cause} = me.products")
+    e.line(f"{done}, {cause} = {'max(me.products, me.copied)' if e.unit.copies_to_tensor_memory else 'me.products'}")
     e.line(f"if {done} <= t: {done}, {cause} = t, {row}")
     arrivals = f"arrivals_of_pair(cta, ({b},), {cause}, {e.foreign(cause)})" if e.unit.pairs else f"(({b}, {cause}),)"
     e.line(f"heappush(heap, ({done}, next(seq), arrive_complete, ({e.site()}, cta, {arrivals})))")

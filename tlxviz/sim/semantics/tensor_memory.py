@@ -14,6 +14,7 @@ from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.representation import Absent, Dense, Scalar
 from tlxviz.sim.semantics.shared_memory import contents, tensor_layout
 from tlxviz.sim.semantics.sync import barrier, close_guard, open_guard
+from tlxviz.sim.semantics.tcgen05 import leader
 
 _SCALES_OF_A_COPY = 512
 """Bytes of scales that one instruction copies."""
@@ -111,30 +112,40 @@ def tmem_subslice(e: Emitter, op: Operation) -> None:
 
 @emits("ttng.tmem_copy")
 def tmem_copy(e: Emitter, op: Operation) -> None:
-    """`tcgen05.cp`: the tensor cores copy from shared memory, in order with their products."""
+    """`tcgen05.cp`: the tensor cores copy from shared memory, in order with their products.
+
+    In a kernel of pairs the first CTA issues it, and each copies from its own memory into its own.
+    """
+    e.settle_loads()
+    costs.block_barrier(e)  # all warps have written before one of them issues the copy
+    source, target = e.scalar(op.groups["src"][0]), e.scalar(op.groups["dst"][0])
+    b = "" if op.operand("barrier") is None else barrier(e, op.groups["barrier"][0])
+    with leader(e, e.unit.pairs):
+        _copy(e, op, source, target, b)
+
+
+def _copy(e: Emitter, op: Operation, from_: str, to: str, b: str) -> None:
     memory = figures(e)
     source, target = op.groups["src"][0], op.groups["dst"][0]
     size = bytes_of(source.type)
     scales = _is_of_scales(target)
     count = max(1, math.ceil(size / (_SCALES_OF_A_COPY if scales else _BYTES_OF_A_COPY)))
-    e.settle_loads()
-    costs.block_barrier(e)  # all warps have written before one of them issues the copy
     tcgen05 = e.unit.device.tcgen05
     assert tcgen05 is not None
     e.flush()
     begin = e.mark()
     e.charge(latency=count * tcgen05.issue_cycles)
     e.order()
-    e.record(begin=begin, slot=f"{e.scalar(target)}.slot")
+    row = e.row()
+    e.record(begin=begin, slot=f"{to}.slot")
     x = e.queue("tensor_copy_free", round(count * memory.copy_interval_cycles))
     done = e.let(f"{x} + {round(memory.copy_cycles + (count - 1) * memory.copy_interval_cycles)}", "x")
-    e.line(f"if me.copied < {done}: me.copied = {done}")
-    b = "None" if op.operand("barrier") is None else barrier(e, op.groups["barrier"][0])
+    e.line(f"me.copied = max(me.copied, ({done}, {row}))")
     if contents(e, target):
-        views = f"{e.scalar(source)}, {e.scalar(target)}, {scales}"
-        e.line(f"heappush(heap, ({done}, next(seq), copy_to_tensor_memory, ({views}, me.products, loop)))")
-    if b != "None":
-        arrivals = f"arrivals_of_pair(cta, ({b},), -1, -1)" if e.unit.pairs else f"(({b}, -1),)"
+        copied = f"copies_of_pair(cta, {from_}, {to})" if e.unit.pairs else f"(({from_}, {to}),)"
+        e.line(f"heappush(heap, ({done}, next(seq), copy_to_tensor_memory, ({copied}, {scales}, me.products, loop)))")
+    if b:
+        arrivals = f"arrivals_of_pair(cta, ({b},), {row}, {e.foreign(row)})" if e.unit.pairs else f"(({b}, {row}),)"
         e.line(f"heappush(heap, ({done}, next(seq), arrive_complete, ({e.site()}, cta, {arrivals})))")
 
 

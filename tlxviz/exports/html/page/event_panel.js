@@ -1,7 +1,7 @@
 // The selected event: what it is, what released it and what it released. Or a selected range.
 
 import { byId, element, facts, link } from "./dom.js";
-import { Look, WORDS } from "./looks.js";
+import { Look, LOOKS, WORDS } from "./looks.js";
 import { bytesText, percent, timeText, whole } from "./words.js";
 
 const SOME = 20;
@@ -35,7 +35,7 @@ function ofEvent(view) {
       ["begins", both(events.begin[event])],
       ["source", place(view, site)],
       ["variable", site?.variable],
-      ["slot", value("slot")],
+      [launch.looks[event] === Look.ASKED ? "next CTA" : "slot", value("slot")],
       ["phase", value("phase")],
       ["bytes", events.bytes[event] > 0 ? bytesText(events.bytes[event]) : ""],
       ["iteration", iterationText(events, event)],
@@ -73,7 +73,7 @@ function ofSpan(view) {
   const [begin, end] = view.span;
   const { clock } = view.launch.told;
   const rows = (view.lanes.head(view.cta)?.inner ?? []).map((lane) => {
-    const cycles = new Float64Array(9), begun = new Float64Array(1);
+    const cycles = new Float64Array(LOOKS), begun = new Float64Array(1);
     lane.slices.addTo(cycles, begun, begin, end, 1);
     const said = [...cycles.keys()].filter((look) => look && look !== Look.ALIVE && cycles[look] > 0)
       .map((look) => `${WORDS[look]} ${percent(cycles[look] / (end - begin))}`);
@@ -89,7 +89,7 @@ function ofSpan(view) {
 export function legend(view) {
   const has = new Set([Look.BUSY, Look.WAIT, Look.ISSUE]);
   for (const look of view.launch.looks) has.add(look);
-  const samples = [...has].sort().filter((look) => look && look !== Look.ALIVE);
+  const samples = [...has].sort((a, b) => a - b).filter((look) => look && look !== Look.ALIVE);
   return element("ul", { class: "legend" }, samples.map((look) =>
     element("li", {}, element("canvas", { class: "sample", width: 32, height: 16, "data-look": look, "aria-hidden": "true" }), WORDS[look])));
 }

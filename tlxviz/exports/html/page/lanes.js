@@ -3,7 +3,7 @@
 import { Look } from "./looks.js";
 import { Blend, levels, Slices, slicesOf } from "./slices.js";
 
-const ORDER = ["warp_group", "range", "tma", "tensor_core"];
+const ORDER = ["warp_group", "range", "tma", "tensor_core", "launch_control"];
 const NOTHING = new Int32Array(0);
 
 /** A row. What stands in it, and the lanes in it, are worked out when they are asked for. */

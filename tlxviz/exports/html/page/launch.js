@@ -5,6 +5,8 @@ import { Look } from "./looks.js";
 import { baseName, placeText } from "./words.js";
 
 const ENGINE_LOOKS = { tma_load: Look.LOAD, async_copy: Look.LOAD, tma_store: Look.STORE, tma_reduce: Look.STORE };
+/** What a warp group does to tensor memory. */
+const TENSOR_KINDS = new Set(["tmem_load", "tmem_store"]);
 const WORK_LOOKS = { wait: Look.WAIT, issue: Look.ISSUE, busy: Look.BUSY, named: Look.NAMED };
 
 export class Launch {
@@ -56,8 +58,15 @@ export class Launch {
 
   /** `wait a_full[2]`. */
   name(event) {
+    if (this.looks[event] === Look.ASKED) return this.answer(event);
     const where = this.where(event);
     return where ? `${this.label(event)} ${where}` : this.label(event);
+  }
+
+  /** What the block scheduler answered: the slot of such an event is a CTA. */
+  answer(event) {
+    const cta = this.events.slot[event];
+    return cta >= 0 ? `answer: CTA ${cta}` : "answer: none is left";
   }
 
   /** `a_full[2]`; empty where there is no variable. */
@@ -71,6 +80,10 @@ export class Launch {
   names(event) {
     const site = this.siteOf(event);
     if (!site) return ["event"];
+    if (this.looks[event] === Look.ASKED) {
+      const cta = this.events.slot[event];
+      return [this.answer(event), cta >= 0 ? `CTA ${cta}` : "none"];
+    }
     const label = this.label(event), where = this.where(event);
     if (site.kind === "range_begin") return [site.variable || label];
     const mma = site.kind === "mma" || site.kind === "mma_wait";
@@ -114,6 +127,8 @@ export function labelOf(vocabulary, trackKind, siteKind) {
 
 function lookOf(vocabulary, trackKind, siteKind) {
   if (trackKind === "tma" || trackKind === "tensor_core") return ENGINE_LOOKS[siteKind] ?? Look.MMA;
+  if (trackKind === "launch_control") return Look.ASKED;
+  if (TENSOR_KINDS.has(siteKind)) return Look.TENSOR;
   return WORK_LOOKS[vocabulary[trackKind]?.[siteKind]?.[1]] ?? Look.BUSY;
 }
 

@@ -1,11 +1,14 @@
 // How each kind of slice looks: a colour, and a pattern that says the same without colour.
 
-export const Look = { AWAY: 0, BUSY: 1, WAIT: 2, ISSUE: 3, LOAD: 4, STORE: 5, MMA: 6, NAMED: 7, ALIVE: 8 };
-export const LOOKS = 9;
-export const WORDS = ["nothing", "busy", "waiting", "issuing", "load", "store", "MMA", "range", "tensor core idle"];
+export const Look = { AWAY: 0, BUSY: 1, WAIT: 2, ISSUE: 3, LOAD: 4, STORE: 5, MMA: 6, NAMED: 7, ALIVE: 8, TENSOR: 9, ASKED: 10 };
+export const LOOKS = 11;
+export const WORDS = ["nothing", "busy", "waiting", "issuing", "load", "store", "MMA", "range", "tensor core idle", "TMEM access",
+  "asking for a tile"];
 
-const DARK = ["#14171c", "#4c9f70", "#ff6b5e", "#d9a441", "#4f8fe0", "#7fb2ea", "#a678de", "#8a9099", "#6b7280"];
-const LIGHT = ["#ffffff", "#2f7d4f", "#c0322b", "#b07d0a", "#1f62b8", "#4a86c8", "#7544b5", "#6b7280", "#9aa1ab"];
+const DARK = ["#14171c", "#4c9f70", "#ff6b5e", "#d9a441", "#4f8fe0", "#7fb2ea", "#a678de", "#8a9099", "#6b7280", "#3fb8b0",
+  "#d9a441"];
+const LIGHT = ["#ffffff", "#2f7d4f", "#c0322b", "#b07d0a", "#1f62b8", "#4a86c8", "#7544b5", "#6b7280", "#9aa1ab", "#14756e",
+  "#9a6b00"];
 
 /** Colours of everything that is drawn on a canvas. */
 export const THEMES = {
@@ -24,9 +27,9 @@ export const THEMES = {
 };
 
 /** Of two that take as long the first is shown: waiting is what a timeline is there to show. */
-export const RANKED = [Look.WAIT, Look.BUSY, Look.ISSUE, Look.LOAD, Look.STORE, Look.MMA, Look.NAMED, Look.ALIVE, Look.AWAY];
+export const RANKED = [Look.WAIT, Look.BUSY, Look.TENSOR, Look.ISSUE, Look.LOAD, Look.STORE, Look.MMA, Look.NAMED, Look.ASKED, Look.ALIVE, Look.AWAY];
 /** Of an engine: shown wherever there is some, since what it competes with is nothing. */
-export const IS_WORK = [false, false, false, false, true, true, true, true, false];
+export const IS_WORK = [false, false, false, false, true, true, true, true, false, false, true];
 
 const TILE = 8;
 
@@ -48,7 +51,7 @@ export function tiles(theme, scale) {
 }
 
 /** How much of its colour is where a pattern leaves out. */
-const THIN = [0, 1, 0.3, 0.45, 1, 0.4, 1, 0.12, 0];
+const THIN = [0, 1, 0.3, 0.45, 1, 0.4, 1, 0.12, 0, 0.5, 0.25];
 
 function inked(look, x, y) {
   switch (look) {
@@ -60,6 +63,10 @@ function inked(look, x, y) {
       return Math.floor(y) % 4 < 2;
     case Look.NAMED:
       return Math.floor(y) % 8 < 2;
+    case Look.TENSOR:
+      return (Math.floor(x / 2) + Math.floor(y / 2)) % 2 < 1;
+    case Look.ASKED:
+      return (Math.floor(x) - Math.floor(y) + TILE) % 4 < 1;
     case Look.ALIVE:
       return false;
     default:
