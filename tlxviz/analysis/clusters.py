@@ -54,6 +54,12 @@ def clusters_of(launch: LaunchTrace) -> Clusters:
     return Clusters(launch.grid, launch.cluster)
 
 
+def mates(launch: LaunchTrace, cta: int) -> tuple[int, ...]:
+    """The recorded CTAs of a CTA's cluster, by rank, and itself among them."""
+    found, recorded = clusters_of(launch), {track.cta for track in launch.tracks}
+    return tuple(each for each in found.members(found.cluster_of(cta)) if each in recorded)
+
+
 def sources_of_waits(launch: LaunchTrace) -> Int64:
     """For each event, the CTA that let it go on; -1 where nobody is known.
 
