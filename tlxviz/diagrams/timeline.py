@@ -146,7 +146,7 @@ class _Picture:
 
     def _cta(self, cta: int, left: float, right: float) -> None:
         """What stands above the lanes of a CTA of a cluster."""
-        label = f"CTA {cta}, rank {self._clusters.rank_of(cta)} of cluster {self._clusters.cluster_of(cta)}"
+        label = f"CTA {cta}, {self._clusters.where(cta)}"
         looks = {"style": "filled,rounded", "fillcolor": "white", "color": LINES, "fontsize": "10"}
         self._node((left + right) / 2, 44, right - left, 18, label, **looks)
 

@@ -46,6 +46,14 @@ class Clusters:
             for x in range(across)
         )
 
+    def order(self, number: int) -> tuple[int, int]:
+        """By which CTAs of one cluster stand together, in the order of their ranks."""
+        return self.cluster_of(number), self.rank_of(number) if self.size > 1 else 0
+
+    def where(self, number: int) -> str:
+        """`rank 1 of cluster 0`; empty without clusters."""
+        return f"rank {self.rank_of(number)} of cluster {self.cluster_of(number)}" if self.size > 1 else ""
+
     def pid(self, number: int) -> tuple[int, int, int]:
         """Place of a CTA in the grid."""
         x, y, _ = self.grid

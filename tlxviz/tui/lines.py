@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tlxviz.tui.keys import Keymap, key_text
 from tlxviz.tui.state import State
-from tlxviz.tui.words import cluster_text, event_name, fitted, share_text, time_text
+from tlxviz.tui.words import event_name, fitted, share_text, time_text
 
 _OF_NOTHING = ((7, "worst_wait", "worst wait"), (8, "search", "search"), (9, "go_to", "go to"))
 _OF_EVENT = ((7, "released_by", "cause"), (8, "data_from", "data"), (9, "fit", "fit"))
@@ -26,7 +26,7 @@ def head(state: State, columns: int) -> str:
             (5, f"{launch.device.get('title', launch.device.get('name', ''))} {recorder}".strip()),
             (3, f"launch {seen.number} of {launches}" if launches > 1 else ""),
             (2, f"CTA {state.cta}" if ctas else "no CTA"),
-            (3, cluster_text(seen.lanes.clusters, state.cta) if ctas else ""),
+            (3, seen.lanes.clusters.where(state.cta) if ctas else ""),
             (6, f"SM {tracks.sm}" if tracks is not None else ""),
             (6, f"of {ctas} traced" if ctas > 1 else ""),
             (4, f"{length} on screen = {share_text(state.window.cycles, seen.whole.cycles)}"),

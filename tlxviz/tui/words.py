@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from tlxviz.analysis.places import base_name
 from tlxviz.reporters.layout import place
-from tlxviz.trace.clusters import Clusters
 from tlxviz.trace.model import LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import answer_text, meaning
 
@@ -28,11 +27,6 @@ def site_name(launch: LaunchTrace, track: int, number: int) -> str:
     site = launch.sites[number]
     known = meaning(site.kind, launch.tracks[track].kind)
     return f"{known.label if known else site.kind}{f' {site.variable}' if site.variable else ''}"
-
-
-def cluster_text(clusters: Clusters, cta: int) -> str:
-    """`rank 1 of cluster 0`; empty without clusters."""
-    return f"rank {clusters.rank_of(cta)} of cluster {clusters.cluster_of(cta)}" if clusters.size > 1 else ""
 
 
 def track_name(launch: LaunchTrace, number: int, event: int) -> str:

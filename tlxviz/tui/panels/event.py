@@ -25,7 +25,7 @@ from tlxviz.tui.panels.said import Said
 from tlxviz.tui.state import State
 from tlxviz.tui.totals import stalls, totals
 from tlxviz.tui.window import Window
-from tlxviz.tui.words import cluster_text, event_name, time_text
+from tlxviz.tui.words import event_name, time_text
 
 _NOTHING = (
     "No event is selected: <next> and <previous> go from one to the next, <next_wait> to the next wait of the lane, "
@@ -121,7 +121,7 @@ def _facts(state: State, event: int) -> Text:
     column = {name: int(values[event]) for name, values in launch.events.columns.items()}
     track = launch.tracks[column["track"]]
     length = column["end"] - column["begin"]
-    rank = cluster_text(state.seen.lanes.clusters, track.cta)
+    rank = state.seen.lanes.clusters.where(track.cta)
     at = ", ".join(filter(None, (track.name, f"CTA {track.cta}", rank, f"SM {track.sm}")))
     lines = [Text.assemble((event_name(launch, event), "bold"), f"  {at}")]
     takes = f"{whole(column['begin'])} to {whole(column['end'])}: {whole(length)} cycles"
