@@ -229,6 +229,9 @@ def test_ctas_of_a_cluster() -> None:
         )
     )
     assert drawn.sentence == "compute of CTA 0 and compute of CTA 1 wait for each other"
+    assert "in the cluster of CTAs 0 (rank 0), 1 (rank 1)" in drawn.title
+    ranks = [node.lines for node in drawn.nodes if node.kind is WaitNodeKind.WAITER]
+    assert ["rank 0 of the cluster" in ranks[0], "rank 1 of the cluster" in ranks[1]] == [True, True]
     assert edges(drawn, causes=True) == {
         ("compute of CTA 0", "waits", "empty[0] of CTA 0"),
         ("empty[0] of CTA 0", "missing", "compute of CTA 1"),

@@ -275,6 +275,7 @@ def test_packets_are_what_the_official_classes_write() -> None:
         values = {"begin_cycles": event["begin"], "duration_cycles": event["end"] - event["begin"]}
         values |= {name: event[name] for name in ("outer", "inner", "slot", "phase")}
         values |= {"bytes": event["bytes"] or -1, "event": row, "released_by": event["released_by"]}
+        values["peer_cta"] = event["peer"]
         expected = TracePacket(timestamp=event["begin"], trusted_packet_sequence_id=1)
         expected.sequence_flags = TracePacket.SEQ_NEEDS_INCREMENTAL_STATE
         expected.track_event.type = BEGIN

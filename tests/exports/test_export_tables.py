@@ -37,6 +37,8 @@ def test_an_event_of_the_csv() -> None:
         "event": "5",
         "cta": "0",
         "sm": "0",
+        "cluster": "-1",
+        "rank": "-1",
         "track": "tensor core",
         "track_kind": "tensor_core",
         "kind": "mma",
@@ -55,6 +57,7 @@ def test_an_event_of_the_csv() -> None:
         "phase": "0",
         "bytes": "0",
         "released_by_event": "-1",
+        "peer_cta": "-1",
     }
 
 

@@ -108,8 +108,11 @@ def test_when_remote_arrivals_arrive_and_who_they_release():
         assert wait["end"] == arrival["end"] + CLUSTER.remote_arrive_cycles + WAKE
         assert wait["slot"] == 0
     assert [wait["phase"] for wait in waits] == [0, 1, 0]
+    assert [[each["peer"] for each in those] for those in (arrivals, waits)] == [[1] * 3, [-1] * 3]
     back = events(trace, "wait", 0)
     assert [each["released_by"] for each in back] == [each["row"] for each in events(trace, "arrive", 1)]
+    assert [each["peer"] for each in events(trace, "arrive", 1)] == [0] * 3
+    assert trace.cluster == (2, 1, 1)
 
 
 @triton.jit
@@ -209,7 +212,7 @@ def test_when_stores_land():
     (wait,) = events(trace, "wait", 1)
     # 512 bytes at 20.7 a cycle take 24.7 cycles, after 181
     assert wait["end"] == store["end"] + 206 + WAKE
-    assert (wait["released_by"], store["bytes"]) == (store["row"], 512)
+    assert (wait["released_by"], store["bytes"], store["peer"]) == (store["row"], 512, 1)
 
 
 def test_when_copies_land():
@@ -219,6 +222,7 @@ def test_when_copies_land():
     assert copy["end"] == copy["begin"] + 25 + CLUSTER.copy_latency_cycles
     assert (copy["begin"], copy["released_by"], copy["bytes"]) == (issue["end"], issue["row"], 512)
     assert (wait["end"], wait["released_by"]) == (copy["end"] + WAKE, copy["row"])
+    assert (issue["peer"], copy["peer"]) == (1, 1)
 
 
 def test_a_store_before_a_cluster_barrier_delays_it():
@@ -319,6 +323,7 @@ def test_a_multicast_is_one_read_and_an_event_in_each_cta():
         assert (load["begin"], load["end"]) == (issue["end"], issue["end"] + transfer + latency)
         assert (load["released_by"], load["bytes"], load["slot"]) == (issue["row"], 8192, 1)
         assert (wait["released_by"], wait["end"]) == (load["row"], load["end"] + WAKE)
+        assert load["peer"] == -1  # its barrier is the CTA's own
     assert trace.statistics["tma_load_bytes"] == 8192
     assert (trace.statistics["l2_read_bytes"], trace.statistics["received_bytes"]) == (8192, 2 * 8192)
     assert trace.statistics["l2_written_bytes"] == 2 * 8192

@@ -137,6 +137,18 @@ MANIFESTS: list[tuple[Callable[[Any], object], str]] = [
         lambda m: m["launches"][0]["events"]["columns"].update(slot="<f8"),
         "launches[0].events.columns.slot is '<f8', not '<i4'",
     ),
+    (
+        lambda m: m["launches"][0]["events"]["columns"].update(peer="<i8"),
+        "launches[0].events.columns.peer is '<i8', not '<i4'",
+    ),
+    (
+        lambda m: m["launches"][0].update(cluster=[5, 1, 1]),
+        "launches[0].cluster is [5, 1, 1], which does not divide the grid [132, 1, 1]",
+    ),
+    (
+        lambda m: m["launches"][0].update(cluster=[0, 1, 1]),
+        "launches[0].cluster is [0, 1, 1], which does not divide the grid [132, 1, 1]",
+    ),
     (lambda m: m.update(version=[1]), "version must be two integers"),
     (lambda m: m.update(version="1.0"), "version is not a list"),
     (lambda m: m.pop("texts"), "texts is not a list"),

@@ -48,7 +48,7 @@ def events(draw: st.DrawFn) -> Events:
     rows = draw(st.integers(0, 20))
     columns: dict[str, Any] = {}
     for name, dtype in COLUMNS.items():
-        low, high = {"track": (0, 2), "site": (-1, 1), "released_by": (-1, rows - 1)}.get(
+        low, high = {"track": (0, 2), "site": (-1, 1), "released_by": (-1, rows - 1), "peer": (-1, 131)}.get(
             name, (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
         )
         columns[name] = np.array(draw(st.lists(st.integers(low, high), min_size=rows, max_size=rows)), dtype)
@@ -159,9 +159,9 @@ def test_another_format(path: Path) -> None:
     [
         (
             [2, 3],
-            "format 2.3, which is newer than this tlxviz reads (1.0). Upgrade tlxviz: pip install --upgrade tlxviz.",
+            "format 2.3, which is newer than this tlxviz reads (1.1). Upgrade tlxviz: pip install --upgrade tlxviz.",
         ),
-        ([0, 9], "format 0.9, which is older than this tlxviz reads (1.0). Record it again."),
+        ([0, 9], "format 0.9, which is older than this tlxviz reads (1.1). Record it again."),
     ],
 )
 def test_other_major_versions(path: Path, version: list[int], message: str) -> None:
@@ -184,6 +184,21 @@ def test_what_a_newer_minor_version_added_is_ignored(path: Path) -> None:
     rewrite_manifest(path, change)
     rewrite(path, lambda members: members.update({"launches/0/warp.npy": npy([0, 0, 0], "<i4")}))
     assert_same(load_trace(path), sample_trace())
+
+
+def test_a_file_of_format_1_0_knows_nothing_of_clusters(path: Path) -> None:
+    def change(manifest: Any) -> None:
+        manifest.update(version=[1, 0])
+        for launch in manifest["launches"]:
+            del launch["cluster"], launch["events"]["columns"]["peer"]
+
+    rewrite_manifest(path, change)
+    rewrite(path, lambda members: [members.pop(f"launches/{number}/peer.npy") for number in (0, 1)])
+    expected = sample_trace()
+    for launch in expected.launches:
+        launch.cluster = (1, 1, 1)
+        launch.events = Events(launch.events.columns | {"peer": np.full(3, -1, np.int32)})
+    assert_same(load_trace(path), expected)
 
 
 def test_fields_with_a_default_may_be_absent(path: Path) -> None:

@@ -56,7 +56,7 @@ def test_launches_of_one_kernel_share_its_texts(tmp_path: Path) -> None:
     sizes: list[int] = []
     for launches in (1, 20):
         path = tmp_path / f"{launches}.tlxtrace"
-        save_trace(Trace([sample_launch(ttgir=os.urandom(20_000).hex()) for _ in range(1)] * launches), path)
+        save_trace(Trace([sample_launch(ttgir=os.urandom(40_000).hex()) for _ in range(1)] * launches), path)
         sizes.append(path.stat().st_size)
     assert sizes[1] < 2.5 * sizes[0]
 

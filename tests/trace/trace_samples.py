@@ -27,6 +27,7 @@ def sample_launch(**changes: Any) -> LaunchTrace:
     values: dict[str, Any] = {
         "kernel": "gemm",
         "grid": (132, 1, 1),
+        "cluster": (2, 1, 1),
         "arguments": {"a": "f16[64, 64]", "M": 64, "scale": float("inf"), "causal": True, "bias": None},
         "device": {"name": "h200", "capability": [9, 0], "limits": {"sms": 132}},
         "clock_mhz": 1640.5,
@@ -46,9 +47,9 @@ def sample_launch(**changes: Any) -> LaunchTrace:
         "buffers": [BufferRow("a", 3, 16384)],
         "events": events_from_rows(
             [
-                (0, 0, 10, 58, 0, 0, 0, 0, 16384, -1),
-                (1, 0, 58, 700, 0, 0, 0, 0, 16384, 0),
-                (0, 1, 20, 744, 0, 0, 0, 0, 0, 1),
+                (0, 0, 10, 58, 0, 0, 0, 0, 16384, -1, -1),
+                (1, 0, 58, 700, 0, 0, 0, 0, 16384, 0, -1),
+                (0, 1, 20, 744, 0, 0, 0, 0, 0, 1, 1),
             ],
             tuple(COLUMNS),
         ),

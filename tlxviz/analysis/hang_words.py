@@ -20,11 +20,16 @@ def when_and_where(hang: Hang) -> str:
     """` at cycle 4,718 in CTA 0: 3 warp groups wait forever`, as far as it is known."""
     said = "" if hang.cycle is None else f" at cycle {hang.cycle:,}"
     if hang.cluster:
-        said += f" in the cluster of CTAs {', '.join(map(str, hang.cluster))}"
+        said += f" in {cluster_words(hang)}"
     elif hang.cta is not None:
         said += f" in CTA {hang.cta}"
     number = len(hang.waiters)
     return f"{said}: {number:,} {'warp group waits' if number == 1 else 'warp groups wait'} forever"
+
+
+def cluster_words(hang: Hang) -> str:
+    """`the cluster of CTAs 4 (rank 0), 5 (rank 1)`."""
+    return f"the cluster of CTAs {', '.join(f'{cta} (rank {rank})' for rank, cta in enumerate(hang.cluster))}"
 
 
 def waits_on(waiter: Waiter) -> str:
@@ -36,6 +41,11 @@ def waits_on(waiter: Waiter) -> str:
 def who(agent: str, cta: int | None, hang: Hang) -> str:
     """`load`, or `load of CTA 1` where the hang is that of a cluster."""
     return f"{agent} of CTA {cta}" if hang.cluster and cta is not None else agent
+
+
+def rank_words(cta: int | None, hang: Hang) -> str:
+    """`rank 1`, of a CTA of the cluster that hangs; else nothing."""
+    return f"rank {hang.cluster.index(cta)}" if cta is not None and cta in hang.cluster else ""
 
 
 def reason(why: Standstill, hang: Hang) -> str:

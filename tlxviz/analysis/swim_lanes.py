@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,12 +50,21 @@ class Arrow:
     """SM cycle at which the source let it go on."""
 
 
-def swim_lanes(view: CtaView, begin: int, end: int) -> tuple[tuple[Lane, ...], tuple[Arrow, ...]]:
-    """What the warp groups and engines of a CTA do from one SM cycle to another; those that do nothing have no lane."""
+def swim_lanes(
+    view: CtaView, begin: int, end: int, ctas: Collection[int] = ()
+) -> tuple[tuple[Lane, ...], tuple[Arrow, ...]]:
+    """What warp groups and engines of some CTAs do from one SM cycle to another; those that do nothing have no lane.
+
+    Args:
+        view: A CTA, and those that are linked with it.
+        begin: SM cycle.
+        end: SM cycle.
+        ctas: Of the view, such as those of a cluster; the view's own where none is given.
+    """
     made, tracks = view.made, view.launch.tracks
     lanes: list[Lane] = []
     for track, row in enumerate(tracks):
-        if row.cta != view.cta or row.kind is TrackKind.RANGE:
+        if row.cta not in (ctas or (view.cta,)) or row.kind is TrackKind.RANGE:
             continue
         there = view.occupied.of_track(track)
         inside = (made.begin[there] < end) & (made.end[there] > begin)

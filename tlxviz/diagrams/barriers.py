@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tlxviz.analysis.guards import guard_of
 from tlxviz.diagrams.model import EdgeKind, Table
-from tlxviz.diagrams.uses import NamedBarrier, Use, named_barriers, parity, uses
+from tlxviz.diagrams.uses import NamedBarrier, Reach, Use, named_barriers, parity, uses
 from tlxviz.diagrams.wording import bytes_text, counts_text, name_of
 from tlxviz.ir.accesses import accesses
 from tlxviz.ir.program import BarrierArray, Buffer, Program, SiteKind
@@ -46,15 +46,20 @@ def _row(
     )
 
 
+_WHOSE = {Reach.OWN: "", Reach.OTHER: ", of another CTA", Reach.BOTH: ", also of another CTA"}
+"""Whose arrivals come to a CTA's barrier: what it does to another, another does to it."""
+
+
 def _place(use: Use) -> str:
     return f"{use.agent.name}, line {use.line}" if use.line else use.agent.name
 
 
 def _how(use: Use) -> str:
-    """What arrives where that is not one arrival of a thread."""
+    """From which CTA, and what arrives where that is not one arrival of a thread."""
+    whose = _WHOSE[use.reach]
     if use.kind is EdgeKind.COMPLETE:
-        return ": bytes of a copy"
-    return f": {use.count} arrivals" if use.count > 1 else ""
+        return f"{whose}: bytes of a copy"
+    return f"{whose}: {use.count} arrivals" if use.count > 1 else whose
 
 
 def _awaited(use: Use) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tlxviz.analysis.hang import Hang, Waiter, hang_of
-from tlxviz.analysis.hang_words import since, who
+from tlxviz.analysis.hang_words import cluster_words, rank_words, since, who
 from tlxviz.analysis.pending import Expected, expected
 from tlxviz.analysis.standstill import is_absent
 from tlxviz.diagrams.renderer import CannotDraw
@@ -66,7 +66,7 @@ def _title(launch: LaunchTrace, hang: Hang) -> str:
     if hang.cycle is not None:
         title += f" at cycle {hang.cycle:,}"
     if hang.cluster:
-        title += f" in the cluster of CTAs {', '.join(map(str, hang.cluster))}"
+        title += f" in {cluster_words(hang)}"
     elif hang.cta is not None:
         title += f" in CTA {hang.cta}"
     ctas = (launch.hang or {}).get("ctas", 0)
@@ -121,6 +121,8 @@ class _Maker:
 
     def _waiter(self, number: int, waiter: Waiter) -> WaitNode:
         lines = [who(waiter.agent, waiter.cta, self._hang) + _FOREVER, *_place(waiter.line, waiter.text)]
+        if rank := rank_words(waiter.cta, self._hang):
+            lines.append(f"{rank} of the cluster")
         if began := ", ".join(since(waiter)):
             lines.append(began)
         return WaitNode(f"waiter{number}", WaitNodeKind.WAITER, tuple(lines))

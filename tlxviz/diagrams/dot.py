@@ -12,7 +12,7 @@ from graphviz import Digraph
 from tlxviz.diagrams.canvas import Graph, graph
 from tlxviz.diagrams.levels import levels
 from tlxviz.diagrams.looks import EDGES, HEADING, LINES, NODES
-from tlxviz.diagrams.model import Cluster, Diagram, Edge, EdgeKind, Node, Table, nodes_of
+from tlxviz.diagrams.model import Cluster, Diagram, Edge, EdgeKind, Node, NodeKind, Table, nodes_of
 from tlxviz.diagrams.weights import LEAST, LEGEND, bar, beside, figure, stroke
 from tlxviz.diagrams.wording import bytes_text
 
@@ -36,36 +36,51 @@ def titled(title: str, legend: Iterable[tuple[str, str]] = (), notes: Iterable[s
 def _diagram(diagram: Diagram) -> str:
     kinds = {edge.kind for edge in diagram.edges}
     legend = [(look.color, look.legend) for kind, look in EDGES.items() if kind in kinds]
-    graph = titled(diagram.title, LEGEND if diagram.weighed else legend, [diagram.note] if diagram.note else ())
+    note = f"Clusters of {diagram.cluster} CTAs: one CTA, and what it reaches of another" if diagram.cluster else ""
+    graph = titled(diagram.title, LEGEND if diagram.weighed else legend, filter(None, (diagram.note, note)))
+    own = _cta("cluster_own", "CTA") if diagram.cluster else graph
     for cluster in diagram.clusters:
-        graph.node(cluster.key, f"<{_warp_group(cluster, diagram.weighed)}>", shape="plain")
+        own.node(cluster.key, f"<{_warp_group(cluster, diagram.weighed)}>", shape="plain")
     for node in diagram.memory:
-        look = NODES[node.kind]
-        lines = [f"<b>{escape(node.lines[0])}</b>", *map(escape, node.lines[1:])]
-        graph.node(
-            node.key,
-            f"<{'<br/>'.join(lines)}>",
-            shape=look.shape,
-            style="filled",
-            fillcolor=look.fill,
-            margin="0.15,0.08",
-        )
+        _memory(graph if node.kind is NodeKind.CLUSTER_BARRIER else own, node)
     if not diagram.clusters:
         graph.node("nothing", "It uses no barrier, no shared memory and no tensor core.", shape="plain")
     column = levels(diagram)
-    _columns(graph, diagram, column)
+    _columns(own, diagram, column)
+    if diagram.cluster:
+        graph.subgraph(own)
+    if diagram.others:
+        other = _cta("cluster_other", "another CTA of the cluster")
+        for node in diagram.others:
+            _memory(other, node, "filled,dashed")
+        graph.subgraph(other)
     owner = {node.key: cluster.key for cluster in diagram.clusters for node in nodes_of(cluster)}
-    memory = {node.key: node for node in diagram.memory}
+    memory = {node.key: node for node in (*diagram.memory, *diagram.others)}
     for edge in diagram.edges:
         _edge(graph, edge, owner, column, memory, diagram.weighed)
     return graph.source
+
+
+def _cta(name: str, label: str) -> Graph:
+    """A box for what belongs to one CTA."""
+    look = {"label": label, "style": "rounded", "color": LINES, "fontsize": "11", "labeljust": "r", "margin": "14"}
+    return cast("Graph", Digraph(name, graph_attr=look))
+
+
+def _memory(graph: Graph, node: Node, style: str = "filled") -> None:
+    look = NODES[node.kind]
+    lines = [f"<b>{escape(node.lines[0])}</b>", *map(escape, node.lines[1:])]
+    label = f"<{'<br/>'.join(lines)}>"
+    graph.node(node.key, label, shape=look.shape, style=style, fillcolor=look.fill, margin="0.15,0.08")
 
 
 def _columns(graph: Graph, diagram: Diagram, column: dict[str, int]) -> None:
     """What has one level stands in one column, warp groups in the order of the program."""
     clusters = [cluster.key for cluster in diagram.clusters]
     for level in sorted(set(column.values())):
-        keys = [key for key in (*clusters, *(node.key for node in diagram.memory)) if column[key] == level]
+        shared = NodeKind.CLUSTER_BARRIER  # which stands outside of the CTA
+        memory = [node.key for node in diagram.memory if node.kind is not shared]
+        keys = [key for key in (*clusters, *memory) if column[key] == level]
         if len(keys) < 2:
             continue
         same = cast("Graph", Digraph(graph_attr={"rank": "same"}))

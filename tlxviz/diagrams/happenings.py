@@ -42,10 +42,11 @@ def line_of_event(launch: LaunchTrace, row: int) -> int:
     return launch.sites[number].line if number >= 0 else 0
 
 
-def track_name(view: CtaView, track: int) -> str:
-    """With its CTA where it is another one than the view's."""
+def track_name(view: CtaView, track: int, beside: int | None = None) -> str:
+    """With its CTA where it is another one than that of the track `beside`, or else than the view's."""
     row = view.launch.tracks[track]
-    return row.name if row.cta == view.cta else f"{row.name} of CTA {row.cta}"
+    own = view.cta if beside is None else view.launch.tracks[beside].cta
+    return row.name if row.cta == own else f"{row.name} of CTA {row.cta}"
 
 
 def doer_words(view: CtaView, row: int) -> str:

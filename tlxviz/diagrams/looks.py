@@ -41,6 +41,7 @@ NODES: dict[NodeKind, NodeLook] = {
     NodeKind.BARRIER: NodeLook("octagon", "#f7e6c4"),
     NodeKind.NAMED_BARRIER: NodeLook("doubleoctagon", "#f7e6c4"),
     NodeKind.BUFFER: NodeLook("box3d", "#dbe8f8"),
+    NodeKind.CLUSTER_BARRIER: NodeLook("doubleoctagon", "#e6dcf5"),
 }
 HEADING = "#e5e7eb"
 LINES = "#6b7280"

@@ -13,6 +13,7 @@ class NodeKind(StrEnum):
     BARRIER = "barrier"
     NAMED_BARRIER = "named barrier"
     BUFFER = "buffer"
+    CLUSTER_BARRIER = "cluster barrier"
 
 
 class EdgeKind(StrEnum):
@@ -96,6 +97,10 @@ class Diagram:
     """Whether weights are what it is about."""
     note: str = ""
     """A second line of the heading."""
+    cluster: str = ""
+    """CTAs of a cluster along the axes of the grid: `2 x 1 x 1`. Empty without clusters."""
+    others: tuple[Node, ...] = ()
+    """Barriers and buffers of another CTA of the cluster that this one reaches."""
 
 
 @dataclass(frozen=True, slots=True)

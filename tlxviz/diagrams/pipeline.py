@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tlxviz.diagrams.calls import Place
 from tlxviz.diagrams.model import Diagram, Edge, EdgeKind, Node, NodeKind
 from tlxviz.diagrams.sites import placed
-from tlxviz.diagrams.uses import NamedBarrier, Use, named_barriers, uses
+from tlxviz.diagrams.uses import ClusterBarrier, NamedBarrier, Reach, Thing, Use, named_barriers, uses
 from tlxviz.diagrams.wording import bytes_text, counts_text, name_of, number_of, shape_text, space_text
 from tlxviz.ir.program import BarrierArray, Buffer, Program
 
 _TAKES = frozenset({EdgeKind.WAIT, EdgeKind.READ})
+_OTHER = "other_"
+"""How keys of another CTA's memory begin."""
 
 
 def pipeline(program: Program) -> Diagram:
@@ -24,24 +28,35 @@ def pipeline_and_places(program: Program) -> tuple[Diagram, dict[Place, str]]:
     used = uses(program)
     where = placed(program, used)
     memory: dict[str, Node] = {}
-    for thing in (*program.barriers, *named_barriers(used), *program.buffers):
+    for thing in (*program.barriers, *named_barriers(used), *program.buffers, ClusterBarrier()):
         node = _memory(program, thing, used)
         memory[node.key] = node
     edges: dict[tuple[str, str, EdgeKind], Edge] = {}
     for use in used:
-        edge = _edge(use, where.node_of[use.place])
-        key = edge.source, edge.target, edge.kind
-        before = edges.get(key)
-        edges[key] = edge if before is None else _both(before, edge)
+        for edge in _edges(use, where.node_of[use.place]):
+            key = edge.source, edge.target, edge.kind
+            before = edges.get(key)
+            edges[key] = edge if before is None else _both(before, edge)
     joined = {key for edge in edges.values() for key in (edge.source, edge.target)}
-    shown = tuple(node for node in memory.values() if node.key in joined)
-    diagram = Diagram(f"Pipeline of {program.name}", where.clusters, shown, tuple(edges.values()))
+    clustered = math.prod(program.cluster) > 1
+    diagram = Diagram(
+        f"Pipeline of {program.name}",
+        where.clusters,
+        tuple(node for node in memory.values() if node.key in joined),
+        tuple(edges.values()),
+        cluster=" x ".join(map(str, program.cluster)) if clustered else "",
+        others=tuple(
+            replace(node, key=f"{_OTHER}{node.key}") for node in memory.values() if f"{_OTHER}{node.key}" in joined
+        ),
+    )
     return diagram, where.node_of
 
 
-def key_of(thing: BarrierArray | Buffer | NamedBarrier) -> str:
+def key_of(thing: Thing) -> str:
     """Of its node."""
     match thing:
+        case ClusterBarrier():
+            return "cluster"
         case BarrierArray():
             return f"barrier{thing.index}"
         case Buffer():
@@ -50,9 +65,11 @@ def key_of(thing: BarrierArray | Buffer | NamedBarrier) -> str:
             return f"named{'' if thing.number is None else thing.number}of{thing.threads or ''}"
 
 
-def _memory(program: Program, thing: BarrierArray | Buffer | NamedBarrier, used: Sequence[Use]) -> Node:
+def _memory(program: Program, thing: Thing, used: Sequence[Use]) -> Node:
     key, name = key_of(thing), name_of(program, thing)
     match thing:
+        case ClusterBarrier():
+            return Node(key, NodeKind.CLUSTER_BARRIER, (name, f"{math.prod(program.cluster)} CTAs"))
         case BarrierArray():
             expected = sorted({use.bytes for use in used if use.of is thing and use.kind is EdgeKind.ARRIVE} - {0})
             bytes_ = [f"expects {', '.join(map(bytes_text, expected))}"] if expected else []
@@ -68,10 +85,12 @@ def _memory(program: Program, thing: BarrierArray | Buffer | NamedBarrier, used:
             return Node(key, NodeKind.NAMED_BARRIER, (name, *threads))
 
 
-def _edge(use: Use, site: str) -> Edge:
-    memory = key_of(use.of)
-    source, target = (memory, site) if use.kind in _TAKES else (site, memory)
-    return Edge(source, target, use.kind, 1, use.count, use.bytes)
+def _edges(use: Use, site: str) -> Iterator[Edge]:
+    key = key_of(use.of)
+    own, other = use.reach is not Reach.OTHER, use.reach is not Reach.OWN
+    for memory in (*([key] if own else ()), *([f"{_OTHER}{key}"] if other else ())):
+        source, target = (memory, site) if use.kind in _TAKES else (site, memory)
+        yield Edge(source, target, use.kind, 1, use.count, use.bytes)
 
 
 def _both(first: Edge, second: Edge) -> Edge:

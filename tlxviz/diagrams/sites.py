@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tlxviz.diagrams.calls import Place, agent_at, called, places
 from tlxviz.diagrams.model import Cluster, Node, NodeKind
-from tlxviz.diagrams.uses import Use, line_of
+from tlxviz.diagrams.uses import Reach, Use, line_of
 from tlxviz.diagrams.wording import name_of, number_of
 from tlxviz.ir.operation import Operation
 from tlxviz.ir.program import Agent, Buffer, Descriptor, Program, SiteKind
@@ -27,8 +27,8 @@ _VERBS: dict[SiteKind, str] = {
     SiteKind.NAMED_ARRIVE: "arrive",
     SiteKind.ASYNC_COPY: "cp.async",
     SiteKind.ASYNC_COPY_WAIT: "wait for all cp.async",
-    SiteKind.CLUSTER_ARRIVE: "arrive at cluster",
-    SiteKind.CLUSTER_WAIT: "wait for cluster",
+    SiteKind.CLUSTER_ARRIVE: "arrive at cluster barrier",
+    SiteKind.CLUSTER_WAIT: "wait at cluster barrier",
     SiteKind.CLC: "next tile (CLC)",
     SiteKind.TMEM_LOAD: "TMEM load",
     SiteKind.TMEM_STORE: "TMEM store",
@@ -37,6 +37,12 @@ _VERBS: dict[SiteKind, str] = {
     SiteKind.RANGE_END: "end",
 }
 """What is done; kinds that are not here are called as they are."""
+_REMOTE = {
+    "ttg.remote_shmem_store": "remote store",
+    "ttg.async_remote_shmem_store": "remote store",
+    "ttg.async_remote_shmem_copy": "remote copy",
+}
+"""Stores and copies into another CTA, which `async_copy` is too general for."""
 _OTHERS = {
     "ttg.local_load": "local load",
     "ttg.local_store": "local store",
@@ -175,7 +181,9 @@ class _Words:
         if site is None:
             verb = _OTHERS.get(operation.name, operation.name)
             return f"{verb} {self._names(place)}"
-        verb = _VERBS.get(site.kind, site.kind.value)
+        verb = self._verb(operation, site.kind)
+        if site.kind in (SiteKind.CLUSTER_ARRIVE, SiteKind.CLUSTER_WAIT):
+            return verb
         if site.kind in _IN_FLIGHT:
             left = operation.attributes.get("pendings", operation.attributes.get("num", 0))
             return f"{verb} but {left}" if left else verb
@@ -190,8 +198,17 @@ class _Words:
             way = f"{root.name} to {buffer}" if site.kind is SiteKind.TMA_LOAD else f"{buffer} to {root.name}"
             return f"{verb} {way}"
         text = f"{verb} {self._names(place)}".rstrip()
+        if operation.name not in _REMOTE and any(use.reach is Reach.OTHER for use in self._used.get(place, ())):
+            text += " of another CTA"
         arrivals = max((use.count for use in self._used.get(place, ())), default=0)
         return f"{text} (+{arrivals})" if arrivals > 1 else text
+
+    def _verb(self, operation: Operation, kind: SiteKind) -> str:
+        if operation.operand("multicast") is not None:
+            return "TMA multicast"
+        if kind is SiteKind.MMA and "two_ctas" in operation.attributes:
+            return "MMA of the pair"
+        return _REMOTE.get(operation.name, _VERBS.get(kind, kind.value))
 
     def _names(self, place: Place) -> str:
         """What it works on: its buffers, or else its barriers."""

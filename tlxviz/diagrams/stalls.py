@@ -65,7 +65,9 @@ def stalls(program: Program, launch: LaunchTrace) -> Diagram:
                 ends[by, barrier] = Weight(each.share, weights[waiter].lost)
     edges = tuple(_weighed(edge, weights, ends) for edge in diagram.edges)
     clusters = tuple(_cluster(each, weights, shares) for each in diagram.clusters)
-    return Diagram(f"Where {program.name} waits", clusters, diagram.memory, edges, weighed=True, note=_note(account))
+    return replace(
+        diagram, title=f"Where {program.name} waits", clusters=clusters, edges=edges, weighed=True, note=_note(account)
+    )
 
 
 def _first_nodes(program: Program, launch: LaunchTrace, node_of: dict[Place, str]) -> dict[tuple[int, int], str]:

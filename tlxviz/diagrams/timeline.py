@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tlxviz._errors import UsageError
+from tlxviz.analysis.clusters import clusters_of, mates
 from tlxviz.analysis.cta_view import CtaView
 from tlxviz.analysis.kinds import OF_TENSOR_MEMORY
 from tlxviz.analysis.links import ACTIVITY_WORDS
@@ -28,7 +29,7 @@ _ITERATION_HEIGHT, _TALLEST = 260.0, 1500.0
 _AXIS, _GAP = 56.0, 24.0
 _GROUP_WIDTH = 138.0
 _ENGINE_WIDTHS = {TrackKind.TMA: 132.0, TrackKind.TENSOR_CORE: 90.0, TrackKind.LAUNCH_CONTROL: 90.0}
-_WAIT_COLOR, _ARROW = "#c0322b", "#4b5563"
+_WAIT_COLOR, _ARROW, _CROSSING = "#c0322b", "#4b5563", "#7544b5"
 _LOOKS = {Work.BUSY: ("#8cc7a2", "filled"), Work.ISSUE: ("#fbe7b8", "filled"), Work.WAIT: ("white", "filled,dotted")}
 _ENGINES = {TrackKind.TMA: "#dbe8f8", TrackKind.TENSOR_CORE: "#e4d7f5", TrackKind.LAUNCH_CONTROL: "#f7e6c4"}
 _TENSOR_MEMORY = "#8fd6cf"
@@ -83,8 +84,13 @@ def _drawn(view: CtaView, shown: tuple[int, int, int] | None, begin: int, end: i
     Args:
         shown: A warp group's track with its first and last iteration; None for none.
     """
-    lanes, arrows = swim_lanes(view, begin, end)
+    ctas = mates(view.launch, view.cta)
+    lanes, arrows = swim_lanes(view, begin, end, ctas)
     pieces = sum(len(lane.pieces) for lane in lanes)
+    if pieces > _MOST and len(ctas) > 1:  # as much of the cluster as there is room for
+        ctas = (view.cta,)
+        lanes, arrows = swim_lanes(view, begin, end, ctas)
+        pieces = sum(len(lane.pieces) for lane in lanes)
     if pieces > _MOST:
         too_many = f"{pieces:,} things happen, and a picture shows at most {_MOST}"
         if shown is None:
@@ -94,19 +100,23 @@ def _drawn(view: CtaView, shown: tuple[int, int, int] | None, begin: int, end: i
         raise UsageError(
             f"in iterations {first} to {last} {too_many}. Ask for fewer: --iterations {first}:{first + fewer}."
         )
-    return _Picture(view, shown, begin, end).drawn(lanes, arrows)
+    return _Picture(view, shown, begin, end, ctas).drawn(lanes, arrows)
 
 
 class _Picture:
     """DOT with a position for everything: times as heights, lanes side by side."""
 
-    def __init__(self, view: CtaView, shown: tuple[int, int, int] | None, begin: int, end: int) -> None:
-        self._view, self._shown = view, shown
+    def __init__(
+        self, view: CtaView, shown: tuple[int, int, int] | None, begin: int, end: int, ctas: Sequence[int]
+    ) -> None:
+        self._view, self._shown, self._ctas = view, shown, ctas
+        self._clusters = clusters_of(view.launch)
         self._begin, self._end = begin, end
         count = max(2, shown[2] + 1 - shown[1]) if shown is not None else _ITERATIONS
         self._scale = min(_ITERATION_HEIGHT * count, _TALLEST) / max(1, end - begin)
         legend = (_LEGEND[0], _OF_TENSOR_MEMORY, *_LEGEND[1:]) if has_tensor_memory(view.launch) else _LEGEND
-        self._graph = graph(self._title(), [self._stretch()], legend)
+        crossing = ((_CROSSING, "from another CTA: dashed, thicker"),) if len(ctas) > 1 else ()
+        self._graph = graph(self._title(), [self._stretch()], (*legend, *crossing))
         self._nodes = 0
         self._where: dict[int, tuple[float, float]] = {}
         """Left and right end of the box that an event is in."""
@@ -117,21 +127,35 @@ class _Picture:
         self._graph.attr("edge", fontsize="8")
         by_track = {lane.track: lane for lane in lanes}
         left = _AXIS
-        for track in from_left_to_right(self._view, by_track):
-            lane = by_track[track]
-            on_group = self._view.launch.tracks[track].kind is TrackKind.WARP_GROUP
-            width = _ENGINE_WIDTHS.get(self._view.launch.tracks[track].kind, _GROUP_WIDTH)
-            self._head(lane, left, width)
-            if on_group:
-                for box in self._boxes(lane.pieces, width):
-                    self._box(box, left, width)
-            else:
-                self._engine(lane, left, width)
-            left += width + _GAP
+        for cta in self._ctas:
+            tracks = [track for track in by_track if self._view.launch.tracks[track].cta == cta]
+            first = left
+            for track in from_left_to_right(self._view, tracks):
+                left = self._lane(by_track[track], left) + _GAP
+            if self._clusters.size > 1 and left > first:
+                self._cta(cta, first, left - _GAP)
         self._axis(left - _GAP)
         for arrow in arrows:
             self._arrow(arrow)
         return self._graph.source
+
+    def _lane(self, lane: Lane, left: float) -> float:
+        """Draws a lane; gives its right end."""
+        kind = self._view.launch.tracks[lane.track].kind
+        width = _ENGINE_WIDTHS.get(kind, _GROUP_WIDTH)
+        self._head(lane, left, width)
+        if kind is TrackKind.WARP_GROUP:
+            for box in self._boxes(lane.pieces, width):
+                self._box(box, left, width)
+        else:
+            self._engine(lane, left, width)
+        return left + width
+
+    def _cta(self, cta: int, left: float, right: float) -> None:
+        """What stands above the lanes of a CTA of a cluster."""
+        label = f"CTA {cta}, {self._clusters.where(cta)}"
+        looks = {"style": "filled,rounded", "fillcolor": "white", "color": LINES, "fontsize": "10"}
+        self._node((left + right) / 2, 44, right - left, 18, label, **looks)
 
     def _title(self) -> str:
         view = self._view
@@ -142,7 +166,9 @@ class _Picture:
         return f"{which} of {view.launch.tracks[track].name} in {view.launch.kernel}"
 
     def _stretch(self) -> str:
-        return f"CTA {self._view.cta}, SM cycles {self._begin:,} to {self._end:,}; time goes downwards"
+        others = [cta for cta in self._ctas if cta != self._view.cta]
+        beside = f" and {', '.join(map(str, others))} of its cluster" if others else ""
+        return f"CTA {self._view.cta}{beside}, SM cycles {self._begin:,} to {self._end:,}; time goes downwards"
 
     def _y(self, cycle: float) -> float:
         return -(cycle - self._begin) * self._scale
@@ -159,7 +185,7 @@ class _Picture:
         return self._node(x, y, 0.5, 0.5, "", shape="point", style="invis")
 
     def _head(self, lane: Lane, left: float, width: float) -> None:
-        name = track_name(self._view, lane.track)
+        name = self._view.launch.tracks[lane.track].name
         whole = sum(piece.end - piece.begin for piece in lane.pieces)
         waits = sum(piece.end - piece.begin for piece in lane.pieces if piece.work is Work.WAIT)
         if self._view.launch.tracks[lane.track].kind is TrackKind.WARP_GROUP and whole:
@@ -193,8 +219,9 @@ class _Picture:
         if piece.why is None:
             return words
         why = ACTIVITY_WORDS[piece.why]
-        mine = piece.doer < 0 or piece.doer == int(self._view.made.track[piece.row])
-        return f"{words}: {why}" + ("" if mine else f" of {track_name(self._view, piece.doer)}")
+        track = int(self._view.made.track[piece.row])
+        mine = piece.doer < 0 or piece.doer == track
+        return f"{words}: {why}" + ("" if mine else f" of {track_name(self._view, piece.doer, track)}")
 
     def _box(self, box: _Box, left: float, width: float) -> None:
         top, bottom = self._y(box.begin), self._y(box.end)
@@ -229,7 +256,7 @@ class _Picture:
             doer = self._view.doer_track(piece.row)
             words = event_words(self._view.launch, piece.row)
             if kind is TrackKind.TENSOR_CORE and doer >= 0:
-                words += f" of {track_name(self._view, doer)}"
+                words += f" of {track_name(self._view, doer, lane.track)}"
             elif kind is TrackKind.TMA:
                 words = words.removeprefix("load ")
                 if len(words) > across(each):
@@ -263,4 +290,9 @@ class _Picture:
         made = self._view.made
         tail = self._point(source[1] if from_left else source[0], self._y(min(int(made.end[arrow.source]), self._end)))
         head = self._point(target[0] if from_left else target[1], self._y(arrow.at))
-        self._graph.edge(tail, head, color=_ARROW, penwidth="0.8", arrowsize="0.5")
+        tracks = (self._view.launch.tracks[int(made.track[row])] for row in (arrow.source, arrow.target))
+        if len({track.cta for track in tracks}) > 1:
+            look = {"color": _CROSSING, "penwidth": "1.6", "style": "dashed", "arrowsize": "0.7"}
+        else:
+            look = {"color": _ARROW, "penwidth": "0.8", "arrowsize": "0.5"}
+        self._graph.edge(tail, head, **look)

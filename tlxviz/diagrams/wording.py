@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tlxviz.diagrams.uses import NamedBarrier, line_of
+from tlxviz.diagrams.uses import ClusterBarrier, NamedBarrier, Thing, line_of
 from tlxviz.ir.program import BarrierArray, Buffer, Program
 from tlxviz.ir.types import MemDescType, ScalarType
 
 
-def name_of(program: Program, thing: BarrierArray | Buffer | NamedBarrier) -> str:
+def name_of(program: Program, thing: Thing) -> str:
     """The variable of the kernel, or where the memory is made that has none."""
-    if isinstance(thing, NamedBarrier) or not thing.name.startswith("%"):
+    if isinstance(thing, NamedBarrier | ClusterBarrier) or not thing.name.startswith("%"):
         return thing.name
     line = line_of(program, thing.operation)
     what = "barrier" if isinstance(thing, BarrierArray) else "tile"

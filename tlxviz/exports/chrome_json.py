@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tlxviz.exports.about import about
 from tlxviz.exports.model import Cut
 from tlxviz.exports.records import Choice, Decimal, Joined, Lines, Piece, Thousandths
-from tlxviz.exports.spans import Spans, spans
+from tlxviz.exports.spans import Spans, cta_name, spans
 
 _FEW = 2048
 """Numbers below are written by looking up the whole argument."""
@@ -29,7 +29,7 @@ def chrome(cuts: Sequence[Cut]) -> Joined:
     at_ns = processes = flows = 0
     for each in cuts:
         shown = spans(each, at_ns)
-        process = {cta: processes + place for place, cta in enumerate(sorted({lane.cta for lane in shown.lanes}), 1)}
+        process = {cta: processes + at for at, cta in enumerate(dict.fromkeys(lane.cta for lane in shown.lanes), 1)}
         parts += [*_names(each, shown, process), _spans(shown, process), _flows(shown, process, flows)]
         parts += _counters(shown, process)
         at_ns, processes, flows = shown.over_ns, processes + len(process), flows + len(shown.flows.target)
@@ -46,14 +46,13 @@ def _json(value: Any) -> bytes:
 def _names(cut: Cut, shown: Spans, process: dict[int, int]) -> list[bytes]:
     """Names and order of processes and threads."""
     found: list[dict[str, Any]] = []
-    sms = {lane.cta: lane.sm for lane in shown.lanes}
+    lanes = {lane.cta: lane for lane in shown.lanes}
 
     def add(what: str, pid: int, tid: int, arguments: dict[str, Any]) -> None:
         found.append({"name": what, "ph": "M", "pid": pid, "tid": tid, "args": arguments})
 
     for cta, pid in process.items():
-        where = f" on SM {sms[cta]}" if sms[cta] >= 0 else ""
-        add("process_name", pid, 0, {"name": f"launch {cut.number}: {cut.launch.kernel}, CTA {cta}{where}"})
+        add("process_name", pid, 0, {"name": f"launch {cut.number}: {cut.launch.kernel}, {cta_name(lanes[cta])}"})
         add("process_sort_index", pid, 0, {"sort_index": pid})
     for lane, tid in zip(shown.lanes, _threads(shown), strict=True):
         add("thread_name", process[lane.cta], tid, {"name": lane.name})
@@ -117,6 +116,7 @@ def _spans(shown: Spans, process: dict[int, int]) -> Lines:
         *_argument("bytes", events["bytes"] - (events["bytes"] == 0)),
         *_argument("event", shown.event),
         *_argument("released_by", shown.released_by),
+        *_argument("peer_cta", events["peer"]),
         b"}},\n",
     ]
     return Lines(pieces, len(shown), spaced=True)

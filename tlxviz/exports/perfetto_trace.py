@@ -28,6 +28,7 @@ ANNOTATIONS = (
     "bytes",
     "event",
     "released_by",
+    "peer_cta",
 )
 """Of a slice, those that say something, in this order."""
 
@@ -167,6 +168,7 @@ def _annotations(shown: Spans) -> list[_Optional]:
         "bytes": events["bytes"] - (events["bytes"] == 0),
         "event": shown.event,
         "released_by": shown.released_by,
+        "peer_cta": events["peer"],
     }
     return [
         _Optional(

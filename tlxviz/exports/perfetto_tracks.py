@@ -11,7 +11,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
 from tlxviz.exports.about import about, sentence
 from tlxviz.exports.model import Cut
-from tlxviz.exports.spans import Spans
+from tlxviz.exports.spans import Spans, cta_name
 from tlxviz.exports.texts import clean
 
 # Made when it is imported, and so without types.
@@ -32,11 +32,10 @@ class Tracks:
     def of(self, cut: Cut, shown: Spans) -> tuple[_Int64, _Int64]:
         """Numbers of the tracks of this launch's lanes, and of those of its counters."""
         launch = self._add(f"launch {cut.number}: {cut.launch.kernel}", description=sentence(about(cut)))
-        sms = {lane.cta: lane.sm for lane in shown.lanes}
         ctas: dict[int, Any] = {}
-        for cta in sorted(sms):
-            where = f" on SM {sms[cta]}" if sms[cta] >= 0 else ""
-            ctas[cta] = self._add(f"CTA {cta}{where}", launch)
+        for lane in shown.lanes:
+            if lane.cta not in ctas:
+                ctas[lane.cta] = self._add(cta_name(lane), launch)
         lanes = [self._add(lane.name, ctas[lane.cta], ordered=False).uuid for lane in shown.lanes]
         counters: list[int] = []
         for counter, _ in shown.counters:

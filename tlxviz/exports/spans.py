@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlxviz.analysis.clusters import clusters_of
 from tlxviz.exports.counters import Counter, counters
 from tlxviz.exports.hanging import with_waiters
 from tlxviz.exports.lanes import sublanes
@@ -29,6 +30,8 @@ class Lane:
 
     cta: int
     sm: int
+    cluster: str
+    """`rank 1 of cluster 0`; empty without clusters."""
     name: str
     """That of the track; the second one of a track is `TMA 2`."""
 
@@ -50,7 +53,7 @@ class Spans:
 
     launch: LaunchTrace
     lanes: Sequence[Lane]
-    """By CTA, each as its tracks stand in the trace."""
+    """By cluster and CTA, each as its tracks stand in the trace."""
     lane: _Int32
     begin_ns: _Int64
     """From the begin of the file, in which launches follow each other without a gap."""
@@ -71,6 +74,12 @@ class Spans:
 
     def __len__(self) -> int:
         return len(self.lane)
+
+
+def cta_name(lane: Lane) -> str:
+    """`CTA 1 on SM 1`; in a cluster `CTA 1 (rank 1 of cluster 0) on SM 1`."""
+    cluster = f" ({lane.cluster})" if lane.cluster else ""
+    return f"CTA {lane.cta}{cluster}" + (f" on SM {lane.sm}" if lane.sm >= 0 else "")
 
 
 def spans(cut: Cut, at_ns: int = 0) -> Spans:
@@ -112,18 +121,18 @@ def spans(cut: Cut, at_ns: int = 0) -> Spans:
 
 def _lanes(launch: LaunchTrace) -> tuple[list[Lane], _Int32]:
     """All lanes, and which each event stands on."""
-    events, tracks = launch.events, launch.tracks
+    events, tracks, clusters = launch.events, launch.tracks, clusters_of(launch)
     sublane = sublanes(events["track"], events["begin"], events["end"])
     most = np.zeros(len(tracks), dtype=np.int64)
     beside = sublane > 0
     np.maximum.at(most, events["track"][beside], sublane[beside])
     first = np.zeros(len(tracks), dtype=np.int64)
     lanes: list[Lane] = []
-    for row in sorted(range(len(tracks)), key=lambda row: tracks[row].cta):
+    for row in sorted(range(len(tracks)), key=lambda row: clusters.order(tracks[row].cta)):
         track = tracks[row]
         first[row] = len(lanes)
         names = [track.name, *(f"{track.name} {number + 1}" for number in range(1, int(most[row]) + 1))]
-        lanes += [Lane(track.cta, track.sm, name) for name in names]
+        lanes += [Lane(track.cta, track.sm, clusters.where(track.cta), name) for name in names]
     return lanes, (first[events["track"]] + sublane).astype(np.int32)
 
 

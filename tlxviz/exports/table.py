@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tlxviz.analysis.clusters import clusters_of
 from tlxviz.exports.model import Cut
 from tlxviz.exports.texts import clean
 from tlxviz.trace.model import SiteRow
@@ -48,7 +49,7 @@ def table(cut: Cut) -> dict[str, Column]:
     count = len(events)
     track, site = events["track"], events["site"]
     begin, end = events["begin"], events["end"]
-    tracks = launch.tracks
+    tracks, clusters = launch.tracks, clusters_of(launch)
     sites = [*launch.sites, _NO_SITE]  # which an event of site -1 finds
 
     def of_launch(text: str) -> Texts:
@@ -60,6 +61,8 @@ def table(cut: Cut) -> dict[str, Column]:
         "event": cut.numbers(),
         "cta": _taken([each.cta for each in tracks], track),
         "sm": _taken([each.sm for each in tracks], track),
+        "cluster": _taken([clusters.cluster_of(each.cta) if clusters.size > 1 else -1 for each in tracks], track),
+        "rank": _taken([clusters.rank_of(each.cta) if clusters.size > 1 else -1 for each in tracks], track),
         "track": _texts([each.name for each in tracks], track),
         "track_kind": _texts([str(each.kind) for each in tracks], track),
         "kind": _texts([each.kind for each in sites], site),
@@ -78,6 +81,7 @@ def table(cut: Cut) -> dict[str, Column]:
         "phase": events["phase"],
         "bytes": events["bytes"],
         "released_by_event": cut.released_by(),
+        "peer_cta": events["peer"],
     }
 
 

@@ -33,6 +33,8 @@ class Access:
     operation: Operation
     part: str
     """The group of its operands that the buffer is in."""
+    value: Value
+    """The operand, or the result of an allocation with contents."""
     index: SlotIndex | None
     """The slot; None where nothing tells."""
     writes: bool
@@ -47,7 +49,8 @@ def accesses(program: Program) -> tuple[Access, ...]:
         if operation.name in ("ttg.local_alloc", "ttng.tmem_alloc"):
             root = program.roots.get(operation.results[0]) if operation.operands else None
             if isinstance(root, Buffer):
-                found.append(Access(root, operation, "init", slot_index(operation.results[0]), True))
+                result = operation.results[0]
+                found.append(Access(root, operation, "init", result, slot_index(result), True))
             continue
         for part, values in operation.groups.items():
             if part in _ORDER:
@@ -60,7 +63,7 @@ def _access(program: Program, operation: Operation, part: str, value: Value) -> 
     root = program.roots.get(value) if has_root(value) else None
     if not isinstance(root, Buffer):
         return None
-    return Access(root, operation, part, slot_index(value), part not in _READ and operation.name not in _QUERIES)
+    return Access(root, operation, part, value, slot_index(value), part not in _READ and operation.name not in _QUERIES)
 
 
 def agent_of(program: Program, operation: Operation) -> Agent | None:

@@ -299,7 +299,7 @@ class Assembler:
                 made.tracks.append(Track(TrackKind.RANGE, f"{agent.name} ranges", *place))
         begin, end = min(each.start for each in placed), max(stops)
         engines = engine_tracks(self.program, table, made.tracks, cta.cta, sm, begin, end)
-        return replace(TrackNumbers(runs, engines), ranges=ranges, stops=stops)
+        return TrackNumbers(runs, engines, ranges, stops, cta.cta)
 
 
 def with_open_waits(cta: CtaReplay) -> CtaReplay:

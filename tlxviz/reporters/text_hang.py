@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tlxviz.analysis.hang import Hang, Waiter
-from tlxviz.analysis.hang_words import arrives, missing, waiting, when_and_where, who
+from tlxviz.analysis.hang_words import arrives, missing, rank_words, waiting, when_and_where, who
 from tlxviz.reporters.layout import SIDE, place, say, whole
 
 
@@ -27,7 +27,8 @@ def say_head(console: Console, hang: Hang) -> None:
 
 def say_waiter(console: Console, waiter: Waiter, hang: Hang) -> None:
     """One of them, with the state of its barrier and who arrives there."""
-    said = (who(waiter.agent, waiter.cta, hang), "bold"), f" {waiting(waiter)}"
+    rank = rank_words(waiter.cta, hang)
+    said = (who(waiter.agent, waiter.cta, hang), "bold"), f" ({rank})" if rank else "", f" {waiting(waiter)}"
     say(console, Text.assemble(*said))
     _say_place(console, "", waiter.file, waiter.line, waiter.text)
     if what := missing(waiter):

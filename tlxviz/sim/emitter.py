@@ -430,6 +430,7 @@ class Emitter:
         engine: int = 0,
         barrier: str = "",
         number: str = "",
+        peer: str = "",
     ) -> None:
         """Records an event at the operation being written: of this warp group, or of an engine (see `engine.ROW`).
 
@@ -442,6 +443,7 @@ class Emitter:
             engine: Whose event it is.
             barrier: The mbarrier that it is about.
             number: The number of the phase that it is about, where `phase` is something else.
+            peer: The rank of the CTA whose memory it writes, where that is not about an mbarrier.
         """
         if not self.traced:
             return
@@ -451,8 +453,8 @@ class Emitter:
         code = self.site() + engine * len(self.unit.program.sites)
         outer, inner = self.iteration()
         row = [f"base + {code}", begin, end, outer, inner, slot, phase, cause]
-        if self.unit.options.detailed:
-            home = "-1" if not barrier else f"{barrier}.home.rank" if self.unit.clustered else "0"
+        if self.unit.detailed:
+            home = peer or "-1" if not barrier else f"{barrier}.home.rank" if self.unit.clustered else "0"
             row += [f"{barrier}.array" if barrier else "-1", home, number or phase]
         self.line(f"emit(({', '.join(row)}))")
 

@@ -33,7 +33,7 @@ ROW = ("code", "begin", "end", "outer", "inner", "slot", "phase", "released_by")
 twice that number for one of the tensor cores, three times for an answer of the block scheduler, plus four times that
 number for each run of a warp group that the CTA began before the one that executes the operation."""
 DETAILS = ("barrier", "home", "round")
-"""What the rows of a replay hold besides: see `replay.COLUMNS`."""
+"""What the rows of a replay, and of a kernel with clusters, hold besides: see `rows.COLUMNS`."""
 WARP_GROUP, TMA, TENSOR_CORE, LAUNCH_CONTROL = 0, 1, 2, 3
 ENGINES = 4
 """Of these."""

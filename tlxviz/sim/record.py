@@ -16,12 +16,12 @@ from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.dispatch import Outcome
 from tlxviz.sim.effects import multiplies, shares
-from tlxviz.sim.engine import ENGINES, LAUNCH_CONTROL, ROW, TENSOR_CORE, TMA, AgentRun, Cta, Row, Sm
+from tlxviz.sim.engine import DETAILS, ENGINES, LAUNCH_CONTROL, ROW, TENSOR_CORE, TMA, AgentRun, Cta, Row, Sm
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import place
 from tlxviz.sim.ranges import RangesAmiss, bounds_of_ranges, close_ranges, runs_with_ranges
 from tlxviz.sim.reach import resident
-from tlxviz.sim.rows import CODE, END, RELEASED_BY, RELEASED_RANK, RUN, table_of
+from tlxviz.sim.rows import CODE, END, HOME, RELEASED_BY, RELEASED_RANK, RUN, table_of
 from tlxviz.sim.traffic import Traffic, traffic
 from tlxviz.trace.build import empty_events, events_from_columns
 from tlxviz.trace.model import COLUMNS as EVENT_COLUMNS
@@ -139,6 +139,7 @@ def described(
         statistics=statistics,
         hang=hang,
         complete=complete,
+        cluster=program.cluster,
     )
 
 
@@ -183,7 +184,8 @@ def _stops(program: Program, cta: Cta, now: int, *, waits: bool) -> list[int]:
             if run.blocked[0] == "join":
                 stop = int(run.blocked[2])
             elif run.blocked[1] >= 0:
-                cta.rows.append(_open_wait(run, ENGINES * len(program.sites), stop))
+                opened = _open_wait(run, ENGINES * len(program.sites), stop)
+                cta.rows.append((*opened, *(-1 for _ in DETAILS)) if math.prod(program.cluster) > 1 else opened)
         cta.end = max(cta.end, stop)
         stops.append(stop)
     return stops
@@ -204,7 +206,7 @@ def _agent_tracks(
         ranges.append(len(tracks) if run.number in named else -1)
         if run.number in named:
             tracks.append(Track(TrackKind.RANGE, f"{agent.name} ranges", *place))
-    return TrackNumbers(numbers, (), ranges, stops)
+    return TrackNumbers(numbers, (), ranges, stops, cta.index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +221,8 @@ class TrackNumbers:
     """By run, the track of its ranges; -1 for one that has none. Ranges are left out where nothing is given."""
     stops: Sequence[int] = ()
     """By run, where its track ends."""
+    cta: int = -1
+    """The CTA's number."""
 
 
 def engine_tracks(
@@ -296,12 +300,19 @@ def events_of_cluster(program: Program, tables: Sequence[NDArray[np.int64]], num
     rank = joined[:, RELEASED_RANK]
     cause = np.where(rank < 0, -1, joined[:, RELEASED_BY] + first[rank])
     columns = {name: joined[:, place] for place, name in enumerate(ROW) if name in EVENT_COLUMNS}
-    columns |= {"track": track, "site": site, "bytes": bytes_of[site], "released_by": cause}
+    peer = np.concatenate([_peers(table, rank, numbers) for rank, table in enumerate(tables)])
+    columns |= {"track": track, "site": site, "bytes": bytes_of[site], "released_by": cause, "peer": peer}
     if kept is None:
         return events_from_columns(columns)
     places = np.cumsum(kept) - 1  # the end of a range is no event, and nobody's cause
     columns["released_by"] = np.where(cause < 0, -1, places[cause])
     return events_from_columns({name: column[kept] for name, column in columns.items()})
+
+
+def _peers(table: NDArray[np.int64], rank: int, numbers: Sequence[TrackNumbers]) -> NDArray[np.int64]:
+    """The CTA whose barrier or memory each row of one CTA's table is about; -1 where that is its own, or none."""
+    home = table[:, HOME]
+    return np.where((home < 0) | (home == rank), -1, np.array([each.cta for each in numbers])[home])
 
 
 def launch_flop(launch: CaughtLaunch, outcome: Outcome) -> int:

@@ -19,8 +19,9 @@ before the one whose event it is. `released_by` is a row of the table of CTA `re
 clusters), both -1 where there is no cause. `run` is the position of the executing run among those of the CTA's warp
 groups; of an engine's event, of the run that issued it, or 0 if that is another CTA's.
 
-Only replays know the others, which are -1 otherwise, and for operations on no mbarrier: `barrier`, the position in
-`program.barriers`, found where the operation was executed; `home`, the rank of the CTA whose barrier it is; and
+Only replays and kernels with clusters know the others, which are -1 otherwise, and for operations on no mbarrier:
+`barrier`, the position in `program.barriers`, found where the operation was executed; `home`, the rank of the CTA whose
+barrier it is, or whose shared memory is written by a store or copy into another CTA; and
 `round`, the number of the barrier's phase, from 0: the one that is waited for (-1 if the wait is over before the first
 has completed), or that the operation contributes to. `round` is `phase` for operations on other barriers.
 """

@@ -112,6 +112,11 @@ class Unit:
         return math.prod(self.program.cluster) > 1
 
     @property
+    def detailed(self) -> bool:
+        """Whether rows have `engine.DETAILS`. With clusters, since a trace says whose barrier an arrival is for."""
+        return self.options.detailed or self.clustered
+
+    @property
     def live(self) -> set[Value]:
         """Values that are computed."""
         return self.liveness.live

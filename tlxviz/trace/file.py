@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import zipfile
 import zlib
@@ -13,8 +14,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from tlxviz.trace.build import DEFAULTS
 from tlxviz.trace.errors import TraceReadError
-from tlxviz.trace.manifest import ManifestError, decode_manifest, encode_manifest
+from tlxviz.trace.manifest import LaunchEntry, ManifestError, decode_manifest, encode_manifest
 from tlxviz.trace.model import COLUMNS, Events, LaunchTrace, Trace
 from tlxviz.trace.whole import write_whole
 
@@ -105,8 +107,8 @@ def _decode(file: BinaryIO, path: Path) -> Trace:
         with zipfile.ZipFile(file) as archive:
             manifest = _read(archive, _MANIFEST, _MANIFEST_LIMIT)
             launches = [
-                LaunchTrace(events=_events(archive, number, rows, values), **values)
-                for number, (values, rows) in enumerate(decode_manifest(manifest, str(path)))
+                LaunchTrace(events=_events(archive, number, entry), **entry.values)
+                for number, entry in enumerate(decode_manifest(manifest, str(path)))
             ]
     except ManifestError as error:
         raise _damaged(path, str(error)) from error
@@ -128,10 +130,23 @@ def _read(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
     return archive.read(member)
 
 
-def _events(archive: zipfile.ZipFile, launch: int, rows: int, values: dict[str, Any]) -> Events:
-    events = Events({name: _column(archive, _member(launch, name), rows, dtype) for name, dtype in COLUMNS.items()})
+def _events(archive: zipfile.ZipFile, launch: int, entry: LaunchEntry) -> Events:
+    rows, values = entry.rows, entry.values
+    events = Events(
+        {
+            name: _column(archive, _member(launch, name), rows, dtype)
+            if name in entry.columns
+            else np.full(rows, DEFAULTS[name], dtype)
+            for name, dtype in COLUMNS.items()
+        }
+    )
     # Views index by these columns, so a wrong number is reported here and not as a traceback there.
-    ranges = {"track": (0, len(values["tracks"])), "site": (-1, len(values["sites"])), "released_by": (-1, rows)}
+    ranges = {
+        "track": (0, len(values["tracks"])),
+        "site": (-1, len(values["sites"])),
+        "released_by": (-1, rows),
+        "peer": (-1, math.prod(values["grid"])),
+    }
     for name, (low, high) in ranges.items():
         column = events[name]
         if rows and (column.min() < low or column.max() >= high):

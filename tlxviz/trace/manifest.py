@@ -5,17 +5,28 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from tlxviz.trace.errors import TraceFileError, TraceReadError
-from tlxviz.trace.model import COLUMNS, AgentRow, BarrierRow, BufferRow, LaunchTrace, SiteRow, Trace, Track, TrackKind
+from tlxviz.trace.model import (
+    COLUMNS,
+    LATER_COLUMNS,
+    AgentRow,
+    BarrierRow,
+    BufferRow,
+    LaunchTrace,
+    SiteRow,
+    Trace,
+    Track,
+    TrackKind,
+)
 
 FORMAT = "tlxtrace"
-VERSION = (1, 0)
+VERSION = (1, 1)
 """Major: an older reader would misread the file. Minor: something was added that it may ignore."""
 
 _ROWS: dict[str, type] = {
@@ -66,8 +77,20 @@ def encode_manifest(trace: Trace) -> bytes:
     return json.dumps(document, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
-def decode_manifest(data: bytes, path: str) -> list[tuple[dict[str, Any], int]]:
-    """For each launch, the arguments of its `LaunchTrace` but the events, and how many events it has."""
+@dataclass(frozen=True, slots=True)
+class LaunchEntry:
+    """What a manifest says of a launch."""
+
+    values: dict[str, Any]
+    """The arguments of its `LaunchTrace` but the events."""
+    rows: int
+    """Events that it has."""
+    columns: tuple[str, ...]
+    """Columns of `COLUMNS` that the file has of them."""
+
+
+def decode_manifest(data: bytes, path: str) -> list[LaunchEntry]:
+    """What the manifest says of each launch."""
     try:
         document: object = json.loads(data, parse_constant=_no_json)
     except (ValueError, RecursionError) as error:
@@ -102,7 +125,7 @@ def _check_version(version: object, path: str) -> None:
         )
 
 
-def _launch(entry: dict[str, Any], where: str, texts: list[str]) -> tuple[dict[str, Any], int]:
+def _launch(entry: dict[str, Any], where: str, texts: list[str]) -> LaunchEntry:
     values: dict[str, Any] = {}
     for field in fields(LaunchTrace):
         name, at = field.name, f"{where}.{field.name}"
@@ -130,14 +153,18 @@ def _launch(entry: dict[str, Any], where: str, texts: list[str]) -> tuple[dict[s
     if rows < 0:
         raise ManifestError(f"{where}.events.rows is {rows}")
     columns = _object(events.get("columns"), f"{where}.events.columns")
-    for name, kind in COLUMNS.items():
-        if columns.get(name) != kind.str:
-            raise ManifestError(f"{where}.events.columns.{name} is {columns.get(name)!r}, not {kind.str!r}")
-    return values, rows
+    there = tuple(name for name in COLUMNS if name in columns or name not in LATER_COLUMNS)
+    for name in there:
+        if columns.get(name) != COLUMNS[name].str:
+            raise ManifestError(f"{where}.events.columns.{name} is {columns.get(name)!r}, not {COLUMNS[name].str!r}")
+    return LaunchEntry(values, rows, there)
 
 
 def _check_facts(values: dict[str, Any], where: str) -> None:
     """What views take from the objects that no class describes."""
+    cluster, grid = values.get("cluster", (1, 1, 1)), values["grid"]
+    if not all(part > 0 and size % part == 0 for size, part in zip(grid, cluster, strict=True)):
+        raise ManifestError(f"{where}.cluster is {list(cluster)}, which does not divide the grid {list(grid)}")
     clock = values["clock_mhz"]
     if clock and not _CLOCKS[0] <= clock <= _CLOCKS[1]:
         raise ManifestError(f"{where}.clock_mhz is {clock}")

@@ -89,8 +89,11 @@ COLUMNS: dict[str, np.dtype[Any]] = {
     "phase": np.dtype("<i4"),
     "bytes": np.dtype("<i8"),
     "released_by": np.dtype("<i8"),
+    "peer": np.dtype("<i4"),
 }
 """Columns of the event table with their types; docs/trace.md says what each means."""
+LATER_COLUMNS = frozenset({"peer"})
+"""Those that files of format 1.0 lack: there, nothing is known of them."""
 
 
 @dataclass(eq=False, slots=True)
@@ -183,6 +186,8 @@ class LaunchTrace:
     """The hang report, if the launch never ended."""
     complete: bool = True
     """False when recording was interrupted."""
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    """CTAs of a cluster along each axis of the grid, which they divide."""
 
 
 @dataclass(eq=False, slots=True)

@@ -36,7 +36,8 @@ class Aim:
         """The visible lane of an event: its own, or the one that it is folded into."""
         launch = self._state.launch
         cta = launch.tracks[int(launch.events["track"][event])].cta
-        if f"cta {cta}" in self._state.folded:
-            return numbers.get(f"cta {cta}")
+        hidden = next((key for key in self._state.seen.lanes.around(cta) if key in self._state.folded), None)
+        if hidden is not None:
+            return numbers.get(hidden)
         lane = self._state.seen.lanes.lane_of(event)
         return numbers.get(lane.key) if lane else None

@@ -30,6 +30,8 @@ class Arrow:
     arrived: int
     """SM cycle at which the target begins, or at which the source ends in the middle of a wait."""
     paint: Paint
+    crosses: bool = False
+    """Whether it goes from one CTA to another."""
 
     @property
     def dashed(self) -> bool:
@@ -62,7 +64,9 @@ def _arrow(launch: LaunchTrace, source: int, target: int, paint: Paint) -> Arrow
     events = launch.events
     left, begin, end = int(events["end"][source]), int(events["begin"][target]), int(events["end"][target])
     on_engine = launch.tracks[int(events["track"][target])].kind is not TrackKind.WARP_GROUP
-    return Arrow(source, target, left, begin if on_engine else max(begin, min(left, end)), paint)
+    arrived = begin if on_engine else max(begin, min(left, end))
+    ctas = {launch.tracks[int(events["track"][each])].cta for each in (source, target)}
+    return Arrow(source, target, left, arrived, paint, crosses=len(ctas) > 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +78,13 @@ class _Strokes:
     down: str
     up: str
     head: str
+    corners: str
+    """From the left or to the right: down, up; from above, from below."""
 
 
-_SOLID = _Strokes("│", "─", "▼", "▲", "▶")
-_DASHED = _Strokes("┆", "╌", "▽", "△", "▷")
+_SOLID = _Strokes("│", "─", "▼", "▲", "▶", "╮╯╰╭")
+_DASHED = _Strokes("┆", "╌", "▽", "△", "▷", "╮╯╰╭")
+_DOUBLE = _Strokes("║", "═", "▼", "▲", "▶", "╗╝╚╔")
 
 Pieces = dict[int, list[tuple[int, str, Paint]]]
 """By line: column, glyph and colour of each cell of an arrow."""
@@ -94,17 +101,17 @@ def pieces(found: list[Arrow], lines: Mapping[int, int], window: Window, columns
         source, target = lines.get(each.source), lines.get(each.target)
         if source is None or target is None or source == target:
             continue
-        strokes = _DASHED if each.dashed else _SOLID
+        strokes = _DASHED if each.dashed else _DOUBLE if each.crosses else _SOLID
         at = window.column(each.left - 1, columns)
         to = window.column(each.arrived, columns)
         down = target > source
-        _put(made, source, at, "╮" if down else "╯", each.paint, columns)
+        _put(made, source, at, strokes.corners[0 if down else 1], each.paint, columns)
         for line in range(min(source, target) + 1, max(source, target)):
             _put(made, line, at, strokes.upright, each.paint, columns)
         if to - at <= 1:
             _put(made, target, at, strokes.down if down else strokes.up, each.paint, columns)
             continue
-        _put(made, target, at, "╰" if down else "╭", each.paint, columns)
+        _put(made, target, at, strokes.corners[2 if down else 3], each.paint, columns)
         # the cells between are of the target's own lane, and are left to be seen where there are many
         near = range(at + 1, to - 1)
         for column in near if len(near) <= _NEAR else (*near[:1], *near[-2:]):

@@ -22,18 +22,35 @@ _AT_ONCE = 200_000
 class CtaMaker:
     """Makes the lanes of one CTA."""
 
-    def __init__(self, events: TrackEvents, cta: int) -> None:
+    def __init__(self, events: TrackEvents, cta: int, *, cluster: str = "", rank: int = 0) -> None:
+        """
+        Args:
+            events: Those of the launch.
+            cta: The CTA's number.
+            cluster: The key of the cluster's lane; empty without clusters.
+            rank: Of the CTA in its cluster.
+        """
         self._of = events
         self._cta = cta
         self._launch = events.launch
         self._tracks = events.of_cta[cta]
         self._key = f"cta {cta}"
+        self._cluster = cluster
+        self._depth = 1 if cluster else 0
+        self._label = f"CTA {cta} rank {rank}" if cluster else f"CTA {cta}"
         self._life = events.life(cta)
 
     def head(self, *, shut: bool) -> Lane:
         """The lane of the CTA, with its other lanes in it."""
         return Lane(
-            self._key, f"CTA {self._cta}", 0, self._cta, self._whole, make_own=lambda: list(self._lanes()), shut=shut
+            self._key,
+            self._label,
+            self._depth,
+            self._cta,
+            self._whole,
+            self._cluster,
+            make_own=lambda: list(self._lanes()),
+            shut=shut,
         )
 
     def _whole(self) -> Slices:
@@ -87,9 +104,9 @@ class CtaMaker:
 
     def _lane(self, number: int, rows: Int64, label: str) -> Lane:
         """A lane in which work that overlaps is cut, and where it does, a lane in it for each level."""
-        track, key = self._launch.tracks[number], f"{self._key}/{label}"
+        track, key, depth = self._launch.tracks[number], f"{self._key}/{label}", self._depth + 1
         if track.kind is TrackKind.WARP_GROUP:
-            return Lane(key, label, 1, track.cta, lambda: self._agent(number), self._key, number)
+            return Lane(key, label, depth, track.cta, lambda: self._agent(number), self._key, number)
         life = track.begin, self._of.end(number)
         count = overlap(*(self._launch.events[name][rows] for name in ("begin", "end")))
 
@@ -100,10 +117,12 @@ class CtaMaker:
             def make(which: int) -> Callable[[], Slices]:
                 return lambda: self._engine(rows[level == which], life)
 
-            return [Lane(f"{key}/{n}", f"at once {n + 1}", 2, track.cta, make(n), key) for n in range(count)]
+            return [Lane(f"{key}/{n}", f"at once {n + 1}", depth + 1, track.cta, make(n), key) for n in range(count)]
 
         make_own = own if count > 1 else None
-        return Lane(key, label, 1, track.cta, lambda: self._engine(rows, life), self._key, number, make_own, shut=True)
+        return Lane(
+            key, label, depth, track.cta, lambda: self._engine(rows, life), self._key, number, make_own, shut=True
+        )
 
     def _counters(self) -> Iterator[Lane]:
         """Copies and bytes that the TMA engine has under way."""
@@ -118,7 +137,7 @@ class CtaMaker:
             yield self._derived("bytes", f"bytes ≤{size_text(moved.most)}", moved)
 
     def _derived(self, name: str, label: str, slices: Slices) -> Lane:
-        return Lane(f"{self._key}/{name}", label, 1, self._cta, lambda: slices, self._key)
+        return Lane(f"{self._key}/{name}", label, self._depth + 1, self._cta, lambda: slices, self._key)
 
     @cached_property
     def _few(self) -> bool:
@@ -136,9 +155,9 @@ class CtaMaker:
 
         def own() -> list[Lane]:
             lane.__dict__.pop("slices", None)  # that it shows what is known now
-            return [_slot(key, each.name, cta, lambda each=each: barrier_slices(each, life)) for each in self._flips]
+            return [self._slot(key, each.name, lambda each=each: barrier_slices(each, life)) for each in self._flips]
 
-        lane = Lane(key, "barriers", 1, cta, slices, self._key, make_own=own, shut=True, slow=True)
+        lane = Lane(key, "barriers", self._depth + 1, cta, slices, self._key, make_own=own, shut=True, slow=True)
         return lane
 
     def _buffers(self) -> Lane:
@@ -149,16 +168,15 @@ class CtaMaker:
             ctas = np.array([track.cta for track in self._launch.tracks], np.int64)
             rows = related(self._launch, self._of.rows_of_cta(cta), self._of.rows_of_cta, ctas)
             slots = buffer_slots(self._launch, rows, cta, life)
-            return [_slot(key, name, cta, lambda each=each: each) for name, each in slots]
+            return [self._slot(key, name, lambda each=each: each) for name, each in slots]
 
         def slices() -> Slices:
             parts = [each.slices for each in lane.own] if self._few or "own" in lane.__dict__ else []
             empty = no_slices(life=life)
             return Blend(empty.begin, empty.end, empty.look, empty.event, life=life, parts=parts)
 
-        lane = Lane(key, "buffers", 1, cta, slices, self._key, make_own=own, shut=True, slow=True)
+        lane = Lane(key, "buffers", self._depth + 1, cta, slices, self._key, make_own=own, shut=True, slow=True)
         return lane
 
-
-def _slot(parent: str, name: str, cta: int, make: Callable[[], Slices]) -> Lane:
-    return Lane(f"{parent}/{name}", name, 2, cta, make, parent)
+    def _slot(self, parent: str, name: str, make: Callable[[], Slices]) -> Lane:
+        return Lane(f"{parent}/{name}", name, self._depth + 2, self._cta, make, parent)

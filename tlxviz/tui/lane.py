@@ -17,7 +17,9 @@ class Lane:
     """Unique in a launch, and the same in a trace of another run: `cta 0/mma.0`."""
     label: str
     depth: int
+    """Lanes that it is in."""
     cta: int
+    """Of a cluster, its first CTA that was traced."""
     make: Callable[[], Slices]
     parent: str = ""
     """Key of the lane that it is folded into."""
@@ -37,6 +39,11 @@ class Lane:
     def own(self) -> list[Lane]:
         """The lanes in it."""
         return self.make_own() if self.make_own else []
+
+    @property
+    def level(self) -> int:
+        """0 for a cluster or a CTA, 1 for a lane of a CTA, 2 for one in that."""
+        return self.key.count("/")
 
     @property
     def known(self) -> bool:

@@ -1,4 +1,5 @@
-"""The rows of the timeline, as a tree: CTAs, and in each its agents and what is worked out from these."""
+"""The rows of the timeline, as a tree: clusters, in each its CTAs, and in these their agents and what is worked out
+from them. A launch without clusters begins with the CTAs."""
 
 from __future__ import annotations
 
@@ -7,12 +8,15 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from tlxviz.analysis.clusters import clusters_of
+from tlxviz.trace.clusters import Clusters
 from tlxviz.trace.model import Events, LaunchTrace, TrackKind
 from tlxviz.trace.vocabulary import Work, work_of_events
 from tlxviz.tui.by_track import TrackEvents
 from tlxviz.tui.cta_lanes import CtaMaker
 from tlxviz.tui.lane import CtaLanes, Lane
 from tlxviz.tui.looks import Look
+from tlxviz.tui.slices import Blend, no_slices
 
 
 class Lanes:
@@ -36,7 +40,38 @@ class Lanes:
     @cached_property
     def heads(self) -> dict[int, Lane]:
         """The lane of each CTA, with its other lanes in it."""
-        return {cta: CtaMaker(self.events, cta).head(shut=cta != self.ctas[0]) for cta in self.ctas}
+        clusters, found = self.clusters, dict[int, Lane]()
+        for cta in self.ctas:
+            made = CtaMaker(self.events, cta, cluster=self._cluster_key(cta), rank=clusters.rank_of(cta))
+            found[cta] = made.head(shut=cta != self.ctas[0])
+        return found
+
+    @cached_property
+    def clusters(self) -> Clusters:
+        """How the CTAs are grouped."""
+        return clusters_of(self.launch)
+
+    @cached_property
+    def roots(self) -> list[Lane]:
+        """The lanes that are in no other: those of clusters; without clusters, those of CTAs."""
+        heads = self.heads
+        if self.clusters.size == 1:
+            return list(heads.values())
+        together: dict[int, list[Lane]] = {}
+        for cta, head in heads.items():
+            together.setdefault(self.clusters.cluster_of(cta), []).append(head)
+        return [_cluster(number, own, shut=bool(at)) for at, (number, own) in enumerate(together.items())]
+
+    def _cluster_key(self, cta: int) -> str:
+        return f"cluster {self.clusters.cluster_of(cta)}" if self.clusters.size > 1 else ""
+
+    def around(self, cta: int) -> tuple[str, ...]:
+        """Keys of the lanes that a CTA's own lanes are in, the outermost first."""
+        return tuple(filter(None, (self._cluster_key(cta), f"cta {cta}")))
+
+    def mates(self, cta: int, other: int) -> bool:
+        """Whether two CTAs are of one cluster."""
+        return self.clusters.cluster_of(cta) == self.clusters.cluster_of(other)
 
     def life(self, cta: int) -> tuple[int, int]:
         """SM cycles at which a CTA starts and ends."""
@@ -61,6 +96,8 @@ class Lanes:
 
     def find(self, key: str) -> Lane | None:
         """The lane of a key; None where this launch has none."""
+        if key.startswith("cluster "):
+            return next((lane for lane in self.roots if lane.key == key), None)
         name = key.partition("/")[0].removeprefix("cta ")
         head = self.heads.get(int(name)) if name.isdecimal() else None
         if head is None or head.key == key:
@@ -71,6 +108,18 @@ class Lanes:
             if lane.folds and key.startswith(f"{lane.key}/"):
                 return next((each for each in lane.own if each.key == key), None)
         return None
+
+
+def _cluster(number: int, heads: list[Lane], *, shut: bool) -> Lane:
+    """The lane of a cluster, which shows what its CTAs do."""
+
+    def whole() -> Blend:
+        parts = [head.slices for head in heads]
+        life = min(each.life[0] for each in parts), max(each.life[1] for each in parts)
+        empty = no_slices(life=life)
+        return Blend(empty.begin, empty.end, empty.look, empty.event, life=life, parts=parts)
+
+    return Lane(f"cluster {number}", f"cluster {number}", 0, heads[0].cta, whole, make_own=lambda: heads, shut=shut)
 
 
 def waits(launch: LaunchTrace) -> NDArray[np.bool_]:

@@ -71,11 +71,11 @@ class Layout:
 
 
 def _last_of(lanes: Sequence[Lane], number: int) -> int:
-    """The last lane that goes with one: of those in it, if it is a CTA, else itself."""
-    if not 0 <= number < len(lanes) or lanes[number].depth:
+    """The last lane that goes with one: of those in it, if it is a CTA or a cluster, else itself."""
+    if not 0 <= number < len(lanes) or lanes[number].level:
         return number
     later = range(number + 1, len(lanes))
-    return next((each for each in later if not lanes[each].depth), len(lanes)) - 1
+    return next((each for each in later if lanes[each].depth <= lanes[number].depth), len(lanes)) - 1
 
 
 def laid_out(state: State, size: tuple[int, int], before: Layout) -> Layout:

@@ -23,14 +23,16 @@ _DERIVED = {
 
 def lane_text(launch: LaunchTrace, lane: Lane) -> str:
     """What a lane shows. Names of actions in angle brackets stand for their keys."""
-    if not lane.depth:
+    if lane.key.startswith("cluster "):
+        return "the CTAs of a cluster, by what they do; <fold> hides or shows them"
+    if not lane.level:
         return "a CTA, by what its tensor core does; <fold> hides or shows its lanes"
     if lane.track >= 0:
         return _OF_TRACKS[launch.tracks[lane.track].kind]
     of = [part for part in lane.key.split("/") if part in _DERIVED]
     if not of:
         return "copies or MMAs that overlap with those of other lanes"
-    if lane.depth == 1:
+    if lane.level == 1:
         return _DERIVED[of[0]]
     return "phases of a barrier" if of[0] == "barriers" else "what a slot of a buffer goes through"
 
@@ -49,6 +51,7 @@ ROWS = (
     ("buffers", f"the slots: {_signs(Look.FILL, Look.FULL, Look.READ, Look.FREE)}"),
     ("▁▂▃▄▅▆▇", "what takes most of the column, as high as its share"),
     ("─▶  ╌▷", "what released the event; which data it takes"),
+    ("═▶", "what released it in another CTA, or what it releases there"),
 )
 """Lanes and signs, and what they mean, for the help."""
 MOUSE = (

@@ -26,6 +26,7 @@ def head(state: State, columns: int) -> str:
             (5, f"{launch.device.get('title', launch.device.get('name', ''))} {recorder}".strip()),
             (3, f"launch {seen.number} of {launches}" if launches > 1 else ""),
             (2, f"CTA {state.cta}" if ctas else "no CTA"),
+            (3, seen.lanes.clusters.where(state.cta) if ctas else ""),
             (6, f"SM {tracks.sm}" if tracks is not None else ""),
             (6, f"of {ctas} traced" if ctas > 1 else ""),
             (4, f"{length} on screen = {share_text(state.window.cycles, seen.whole.cycles)}"),

@@ -42,14 +42,14 @@ def arrange(sides: Sequence[SideState], names: Mapping[str, str]) -> tuple[list[
         names: For warp groups of the second, what the corresponding ones of the first are called.
     """
     called: tuple[Mapping[str, str], ...] = ({}, names)
-    own = [{_name(lane, side.cta, called[number]): lane for lane in side.own()} for number, side in enumerate(sides)]
+    own = [{_name(lane, side, called[number]): lane for lane in side.own()} for number, side in enumerate(sides)]
     pinned = {key.removeprefix(MISSING) for side in sides for key in side.pinned if key.startswith(MISSING)}
     for side, each in zip(sides, own, strict=True):
         pinned |= {name for name, lane in each.items() if lane.key in side.pinned}
 
     def rank(name: str) -> int:
         """The open CTAs' rows before others, since the other CTAs of one have no counterparts in the other."""
-        return 0 if name in pinned else 2 if name.startswith("cta ") else 1
+        return 0 if name in pinned else 2 if name.startswith(("cta ", "cluster ")) else 1
 
     order: list[str] = []
     for wanted in range(3):
@@ -62,11 +62,14 @@ def arrange(sides: Sequence[SideState], names: Mapping[str, str]) -> tuple[list[
     return rows
 
 
-def _name(lane: Lane, opened: int, names: Mapping[str, str]) -> str:
-    """A lane's key without the CTA if that is the open one, and with the first launch's name of its warp group."""
+def _name(lane: Lane, side: SideState, names: Mapping[str, str]) -> str:
+    """A lane's key without the CTA, or cluster, if that is the open one, and with the first launch's name of its warp
+    group."""
+    if lane.key.startswith("cluster "):
+        return "cluster" if lane.key in side.seen.lanes.around(side.cta) else lane.key
     head, slash, rest = lane.key.partition("/")
     track, more_slash, more = rest.partition("/")
-    return ("" if lane.cta == opened else head) + slash + names.get(track, track) + more_slash + more
+    return ("" if lane.cta == side.cta else head) + slash + names.get(track, track) + more_slash + more
 
 
 def _merged(a: Sequence[str], b: Sequence[str]) -> list[str]:

@@ -124,7 +124,7 @@ class State:
         if self._visible is None or self._visible[0] != made_from:
             self._meet(lanes.heads.values())
             found: list[Lane] = []
-            self._unfold(lanes.heads.values(), found)
+            self._unfold(lanes.roots, found)
             pinned = [lane for key in self.pinned if (lane := lanes.find(key))]
             keys = {lane.key for lane in pinned}
             made_from = (self.seen, frozenset(self.folded), tuple(self.pinned))
@@ -200,7 +200,11 @@ class State:
         self.lane, self.event, self.span, self.span_from, self.lit = 0, None, None, None, frozenset()
         self.hits = None
         self.visible()
-        self.folded.discard(f"cta {self.cta}")
+        self.unfold_cta()
+
+    def unfold_cta(self) -> None:
+        """Shows the lanes of the open CTA."""
+        self.folded.difference_update(self.seen.lanes.around(self.cta))
 
     @property
     def rows(self) -> Rows:
@@ -227,7 +231,7 @@ class State:
         self.window = self.cta_window()
         self.cursor, self.event = self.window.begin, None
         self.visible()
-        self.folded.discard(f"cta {cta}")
+        self.unfold_cta()
         keys = [each.key for each in self.visible()]
         self.lane = keys.index(f"cta {cta}") if f"cta {cta}" in keys else 0
 
@@ -242,12 +246,15 @@ class State:
             self.remember()
         launch = self.launch
         cta = launch.tracks[int(launch.events["track"][event])].cta
-        if cta != self.cta:
+        if cta != self.cta and self.seen.lanes.mates(cta, self.cta):
+            self.cta = cta  # of the same time: what is on screen stays
+        elif cta != self.cta:
             self.open_cta(cta, remember=False)
         lane = self.seen.lanes.lane_of(event)
         if lane is not None:
             self.visible()
-            self.folded -= {lane.parent, f"cta {cta}"}
+            self.folded.discard(lane.parent)
+            self.unfold_cta()
             self.put_on(lane.key)
         self.event = event
         begin, end = (int(launch.events[name][event]) for name in ("begin", "end"))

@@ -161,7 +161,7 @@ def restore_into(state: State, kept: Kept) -> None:
     whole, ctas = state.seen.whole, state.seen.lanes.ctas
     if launch_of(kept, state.trace) != state.seen.number:
         state.visible()
-        state.folded.discard(f"cta {state.cta}")
+        state.unfold_cta()
         return
     if ctas:
         state.cta = kept["cta"] if number_of(kept["cta"]) in ctas else ctas[0]

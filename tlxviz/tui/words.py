@@ -29,6 +29,12 @@ def site_name(launch: LaunchTrace, track: int, number: int) -> str:
     return f"{known.label if known else site.kind}{f' {site.variable}' if site.variable else ''}"
 
 
+def track_name(launch: LaunchTrace, number: int, event: int) -> str:
+    """What a track is called beside an event: `load`, or `load of CTA 1` where that is of another CTA."""
+    track, other = launch.tracks[number], launch.tracks[int(launch.events["track"][event])]
+    return track.name if track.cta == other.cta else f"{track.name} of CTA {track.cta}"
+
+
 def own_file(launch: LaunchTrace, file: str) -> bool:
     """Whether a file is the kernel's own, which the source panel shows."""
     return bool(launch.source_file) and base_name(file) == base_name(launch.source_file)

@@ -17,6 +17,7 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
+from tlxviz.analysis.clusters import clusters_of
 from tlxviz.exports.figure import margins
 from tlxviz.exports.figure.arrows import Arrow, arrows
 from tlxviz.exports.figure.brackets import Bracket, Brackets, brackets
@@ -108,11 +109,12 @@ class _Sheet:
 
     def names(self) -> None:
         """To the left: what the lanes are."""
-        room = (self._page.left - 0.15) * POINTS
+        room, clusters = (self._page.left - 0.15) * POINTS, clusters_of(self._cut.launch)
         for lane, row in zip(self._shown, self._page.rows, strict=True):
             self._aside((row.top + row.bottom) / 2, fitted(lane.label, TEXT + 1, room), TEXT + 1)
         for cta, y in self._page.headings:
-            self._aside(y, f"CTA {cta}", TEXT, weight="bold")
+            rank = f", rank {clusters.rank_of(cta)}" if clusters.size > 1 else ""
+            self._aside(y, f"CTA {cta}{rank}", TEXT, weight="bold")
 
     def _aside(self, y: float, text: str, size: float, weight: str = "normal") -> None:
         self._axes.annotate(

@@ -47,7 +47,7 @@ def remote_store(e: Emitter, op: Operation) -> None:
     e.charge(slots=size / e.unit.device.memory.shared_bytes_per_cycle)
     e.order()
     row = e.row()
-    e.record(begin=begin, slot=f"{view}.slot")
+    e.record(begin=begin, slot=f"{view}.slot", peer=rank)
     landed = e.let(f"t + {math.ceil(size / costs_of.copy_bytes_per_cycle + costs_of.remote_latency_cycles)}", "x")
     e.line(f"if me.remote < {landed}: me.remote = {landed}")
     there = e.let(f"remote_view(cta, {view}, {rank})", "w")
@@ -76,12 +76,12 @@ def remote_copy(e: Emitter, op: Operation) -> None:
     e.charge(latency=e.unit.device.tma.issue_cycles)
     e.order()
     row = e.row()
-    e.record(begin=begin, slot=f"{view}.slot")
+    e.record(begin=begin, slot=f"{view}.slot", peer=rank)
     x = e.queue("tma_store_free", transfer)
     e.line(f"sm.tma_store_busy += {transfer}")
     landed = e.let(f"{x} + {transfer + round(cluster.copy_latency_cycles)}", "x")
     if e.traced:
-        e.record(begin=x, end=landed, slot=f"{view}.slot", cause=row, engine=TMA)
+        e.record(begin=x, end=landed, slot=f"{view}.slot", cause=row, engine=TMA, peer=rank)
     cause = e.foreign(f"{row} + 1") if e.traced else "-1"
     there = e.let(f"remote_view(cta, {view}, {rank})", "w")
     b = _barrier_there(e, op.groups["barrier"][0], rank)

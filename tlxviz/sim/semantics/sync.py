@@ -104,7 +104,7 @@ def wait_barrier(e: Emitter, op: Operation) -> None:
     e.order()
     begin = e.mark()
     outer, inner = e.iteration()
-    number = e.fresh("n") if e.traced and e.unit.options.detailed else ""
+    number = e.fresh("n") if e.traced and e.unit.detailed else ""
     if number:
         e.line(f"{number} = {b}.completed - ({b}.phase != {phase})")
     with e.block(f"if {b}.phase == {phase}:"):

@@ -216,7 +216,7 @@ def _issue(e: Emitter, op: Operation, core: Tcgen05, work: Work, told: str, sour
             work.flop,
             _factor(e, op, "a", "lhs", 1),
             _factor(e, op, "b", "rhs", 0),
-            e.unit.options.detailed,
+            e.unit.detailed,
         )
     )
     slot = f"{e.scalar(op.groups['d'][0])}.slot"

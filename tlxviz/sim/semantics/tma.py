@@ -83,7 +83,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
         latency = round(tma.l2_latency_cycles + e.unit.device.cluster.multicast_cycles)
         landing = LANDINGS["tile" if whole else method] if needed else LANDINGS[""]
         code = e.site() + TMA * len(e.unit.program.sites)
-        detailed = e.unit.options.detailed
+        detailed = e.unit.detailed
         load = e.constant(Multicast(e.site(), code, size, transfer, latency, landing, whole, detailed))
         source = f"({e.scalar(op.groups['desc'][0])}, {at}, {view})" if needed else "None"
         outer, inner = e.iteration()

@@ -121,7 +121,9 @@ def _facts(state: State, event: int) -> Text:
     column = {name: int(values[event]) for name, values in launch.events.columns.items()}
     track = launch.tracks[column["track"]]
     length = column["end"] - column["begin"]
-    lines = [Text.assemble((event_name(launch, event), "bold"), f"  {track.name}, CTA {track.cta}, SM {track.sm}")]
+    rank = state.seen.lanes.clusters.where(track.cta)
+    at = ", ".join(filter(None, (track.name, f"CTA {track.cta}", rank, f"SM {track.sm}")))
+    lines = [Text.assemble((event_name(launch, event), "bold"), f"  {at}")]
     takes = f"{whole(column['begin'])} to {whole(column['end'])}: {whole(length)} cycles"
     if launch.clock_mhz > 0:
         takes += f" = {time_text(length, launch.clock_mhz, 'ns')}"
@@ -137,6 +139,8 @@ def _facts(state: State, event: int) -> Text:
     found += [f"{name} {column[name]}" for name in said if column[name] >= 0]
     if column["bytes"] > 0:
         found.append(size(column["bytes"]))
+    if column["peer"] >= 0:
+        found.append(f"reaches CTA {column['peer']}")
     if found:
         lines.append(Text(", ".join(found)))
     if 0 <= column["site"] < len(launch.sites):

@@ -79,11 +79,12 @@ class LaunchesPanel(Panel):
             _, begin, end = lives.get(track.cta, (0, track.begin, track.end))
             lives[track.cta] = track.sm, min(begin, track.begin), max(end, track.end)
             events[track.cta] = events.get(track.cta, 0) + int(counts[number])
+        lanes = state.seen.lanes
         for cta in sorted(lives):
             sm, begin, end = lives[cta]
             share = f"{waiting.get(cta, 0.0):.0%}" if isinstance(waiting, dict) else "…" if waiting is None else "?"
             mark = "▶" if cta == state.cta else ""
-            rows.append((mark, f"  CTA {cta}", str(sm), whole(end - begin), share, whole(events[cta])))
+            rows.append((mark, f"  {lanes.heads[cta].label}", str(sm), whole(end - begin), share, whole(events[cta])))
             self._rows.append(("cta", cta))
         table.fill(_COLUMNS, rows)
 

@@ -18,7 +18,7 @@ from tlxviz.reporters.layout import whole
 from tlxviz.trace.model import LaunchTrace
 from tlxviz.tui.flowing import links
 from tlxviz.tui.state import State
-from tlxviz.tui.words import event_name, own_file, place_text, time_text
+from tlxviz.tui.words import event_name, own_file, place_text, time_text, track_name
 
 _STEPS = 50
 """Steps of a chain that are shown."""
@@ -86,7 +86,7 @@ def cause_rows(state: State, made: Dependencies, event: int) -> Iterator[Row]:
     """The chain that leads back from the end of an event."""
     steps = list(islice(stretches(made, event), _COUNTED + 1))
     for step in steps[:_STEPS]:
-        yield _step(state, step), step.row
+        yield _step(state, step, event), step.row
     if not steps:
         yield "nothing", None
     elif len(steps) > _COUNTED:
@@ -95,15 +95,14 @@ def cause_rows(state: State, made: Dependencies, event: int) -> Iterator[Row]:
         yield f"… and {whole(len(steps) - _STEPS)} more steps", None
 
 
-def _step(state: State, step: Stretch) -> Text:
+def _step(state: State, step: Stretch, event: int) -> Text:
     launch = state.launch
     name = event_name(launch, step.row)
     if step.activity is Activity.ARITHMETIC:
         name = f"before {name}"
     length = time_text(step.end - step.begin, launch.clock_mhz, state.units)
-    return Text.assemble(
-        (f"{launch.tracks[step.track].name}  ", "bold"), f"{name}  {length}  ", (ACTIVITY_WORDS[step.activity], "dim")
-    )
+    who = track_name(launch, step.track, event)
+    return Text.assemble((f"{who}  ", "bold"), f"{name}  {length}  ", (ACTIVITY_WORDS[step.activity], "dim"))
 
 
 # ---- data, and what it released
@@ -113,27 +112,26 @@ def came_rows(state: State, event: int) -> Iterator[Row]:
     """What filled what the event reads, and what freed what it fills."""
     came, _ = links(state, event)
     for title, kind in (("filled by", FlowKind.FILLED), ("slot freed by", FlowKind.FREED)):
-        yield from _listed(state, title, [row for row, each in came if each is kind])
+        yield from _listed(state, title, event, [row for row, each in came if each is kind])
 
 
 def went_rows(state: State, event: int) -> Iterator[Row]:
     """What reads what the event fills, what fills what it frees, and what it released."""
     _, went = links(state, event)
     for title, kind in (("read by", FlowKind.FILLED), ("slot filled anew by", FlowKind.FREED)):
-        yield from _listed(state, title, [row for row, each in went if each is kind])
+        yield from _listed(state, title, event, [row for row, each in went if each is kind])
     rows: list[int] = np.flatnonzero(state.launch.events["released_by"] == event).tolist()
-    yield from _listed(state, "released", rows)
+    yield from _listed(state, "released", event, rows)
 
 
-def _listed(state: State, title: str, rows: list[int]) -> Iterable[Row]:
+def _listed(state: State, title: str, event: int, rows: list[int]) -> Iterable[Row]:
     if not rows:
         return
     yield heading(f"{title} {whole(len(rows))}" if title == "released" or len(rows) > 1 else title)
-    launch = state.launch
+    launch, track = state.launch, state.launch.events["track"]
     for row in rows[:_SOME]:
         length = int(launch.events["end"][row] - launch.events["begin"][row])
-        track = launch.tracks[int(launch.events["track"][row])]
-        name = Text.assemble((f"{track.name}  ", "bold"), event_name(launch, row))
+        name = Text.assemble((f"{track_name(launch, int(track[row]), event)}  ", "bold"), event_name(launch, row))
         yield name.append(f"  {time_text(length, launch.clock_mhz, state.units)}"), row
     if len(rows) > _SOME:
         yield f"… and {whole(len(rows) - _SOME)} more", None
