@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tlxviz.analysis.account import Account
+from tlxviz.analysis.across import Across, across
 from tlxviz.analysis.findings import Finding, findings
 from tlxviz.analysis.hang import Hang, hang_of
 from tlxviz.analysis.probing import Probing, probing
@@ -54,6 +55,8 @@ class Summary:
     utilisation: Utilisation
     strip: Strip | None
     hang: Hang | None
+    across: Across | None
+    """What crosses CTAs; None without clusters."""
 
 
 def summarise(source: LaunchTrace | Account, *, strip_columns: int = 60, worst: int = 5) -> Summary:
@@ -89,4 +92,5 @@ def summarise(source: LaunchTrace | Account, *, strip_columns: int = 60, worst: 
         utilisation=account.utilisation,
         strip=account.strip(strip_columns),
         hang=hang_of(launch),
+        across=across(launch),
     )

@@ -15,6 +15,7 @@ from tlxviz.analysis.probing import Probing
 from tlxviz.analysis.shares import GroupShares, Shares
 from tlxviz.analysis.summary import Summary
 from tlxviz.analysis.waits import Release, Wait
+from tlxviz.reporters.across import across_words
 from tlxviz.reporters.layout import (
     HEADING,
     SIDE,
@@ -108,6 +109,9 @@ def _say_summary(console: Console, summary: Summary, missing: str | None) -> Non
     if summary.hang is not None:
         console.print()
         _say_waits(console, summary)
+    if summary.across is not None:
+        console.print()
+        say(console, across_words(summary.across))
     if summary.ranges or summary.ranges_amiss.ends:
         console.print()
         _say_ranges(console, summary)
