@@ -44,6 +44,7 @@ def async_copy(e: Emitter, op: Operation) -> None:
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
     e.line(f"if me.group[0] < {ready}: me.group = ({ready}, {row})")
+    e.watch("copies", view)
     for result in op.results:
         e.set(result, Scalar("None"))
     if not contents(e, target):
@@ -92,6 +93,7 @@ def bulk_copy(e: Emitter, op: Operation) -> None:
         e.line(f"heappush(heap, ({landed}, next(seq), land_bulk, ({b}, {size}, {cause}, {source}, {view}.tensor)))")
     else:
         e.line(f"heappush(heap, ({landed}, next(seq), land, ({b}, {size}, {cause})))")
+    e.watch("loads", view, b)
     for result in op.results:
         e.set(result, Scalar("None"))
 
@@ -100,6 +102,7 @@ def bulk_copy(e: Emitter, op: Operation) -> None:
 def async_commit_group(e: Emitter, op: Operation) -> None:
     e.charge(slots=1)
     e.line("me.copies.append(me.group); me.group = (0, -1)")
+    e.watch("committed", at=False)
     for result in op.results:
         e.set(result, Scalar("None"))
 
@@ -118,6 +121,7 @@ def async_copy_mbarrier_arrive(e: Emitter, op: Operation) -> None:
         e.line(f"{b}.pending += {e.threads}")
     landed = e.let("max(t, me.group[0], *(done for done, _ in me.copies))", "x")
     e.line(f"heappush(heap, ({landed}, next(seq), arrive_later, ({b}, {e.threads}, {e.site()}, {row})))")
+    e.watch_arrival(landed, f"({b},)")
 
 
 @emits("ttg.async_wait")
@@ -125,6 +129,7 @@ def async_wait(e: Emitter, op: Operation) -> None:
     for result in op.results:
         e.set(result, Scalar("None"))
     drain(e, "me.copies", f"len({{q}}) > {op.attributes['num']}", 8.0)
+    e.watch("copied", "len(me.copies)", at=False)
     costs.block_barrier(e)
     if e.unit.multiplies:
         # wgmma reads shared memory by another proxy: the compiler adds a fence later

@@ -52,12 +52,15 @@ def remote_store(e: Emitter, op: Operation) -> None:
     e.line(f"if me.remote < {landed}: me.remote = {landed}")
     there = e.let(f"remote_view(cta, {view}, {rank})", "w")
     told = op.operand("barrier")
+    if told is None:
+        e.watch("sends", "None", there, "None")
     store = f"{there}, {value}, {e.site()}, cta"
     if told is None:
         e.line(f"heappush(heap, ({landed}, next(seq), write_remotely, ({store})))")
         return
     b = _barrier_there(e, told, rank)
     e.line(f"heappush(heap, ({landed}, next(seq), store_remotely, ({store}, {b}, {size}, {e.foreign(row)})))")
+    e.watch("sends", "None", there, b)
 
 
 @emits("ttg.async_remote_shmem_copy")
@@ -88,6 +91,7 @@ def remote_copy(e: Emitter, op: Operation) -> None:
     read = origin if contents(e, target) else "None"
     copy = f"{there}, {read}, {e.site()}, cta, {b}, {size}, {cause}"
     e.line(f"heappush(heap, ({landed}, next(seq), copy_remotely, ({copy})))")
+    e.watch("sends", origin, there, b)
 
 
 def _barrier_there(e: Emitter, value: Value, rank: str) -> str:

@@ -65,6 +65,7 @@ def tmem_alloc(e: Emitter, op: Operation) -> None:
         e.order()
         if contents(e, result):
             e.line(f"{name}.store({e.dense(init)})")
+        e.watch("wrote", name)
         _access(e, bytes_of(init.type), "tensor_store_free", memory.store_bytes_per_cycle, memory.store_latency_cycles)
 
 
@@ -76,6 +77,7 @@ def tmem_load(e: Emitter, op: Operation) -> None:
     begin = e.mark()
     e.order()  # what was to be written before now has been
     view = e.scalar(op.groups["src"][0])
+    e.watch("read", view)
     if e.alive(result):
         e.set(result, Dense(e.let(f"{view}.tensor.clone()")))
     else:
@@ -97,6 +99,7 @@ def tmem_store(e: Emitter, op: Operation) -> None:
     e.order()  # what was to be read before now has been
     if needed:
         e.line(f"{e.scalar(target)}.store({code})")
+    e.watch("wrote", e.scalar(target))
     _access(e, bytes_of(value.type), "tensor_store_free", memory.store_bytes_per_cycle, memory.store_latency_cycles)
     e.record(begin=begin, slot=f"{e.scalar(target)}.slot")
     close_guard(e, guarded)
@@ -130,12 +133,14 @@ def tmem_copy(e: Emitter, op: Operation) -> None:
     done = e.let(f"{x} + {round(memory.copy_cycles + (count - 1) * memory.copy_interval_cycles)}", "x")
     e.line(f"if me.copied < {done}: me.copied = {done}")
     b = "None" if op.operand("barrier") is None else barrier(e, op.groups["barrier"][0])
+    e.watch("tensor_work", f"({e.scalar(source)},)", e.scalar(target), "False")
     if contents(e, target):
         views = f"{e.scalar(source)}, {e.scalar(target)}, {scales}"
         e.line(f"heappush(heap, ({done}, next(seq), copy_to_tensor_memory, ({views}, me.products, loop)))")
     if b != "None":
         arrivals = f"arrivals_of_pair(cta, ({b},), -1, -1)" if e.unit.pairs else f"(({b}, -1),)"
         e.line(f"heappush(heap, ({done}, next(seq), arrive_complete, ({e.site()}, cta, {arrivals})))")
+        e.watch_arrival(done, f"[told for told, _ in {arrivals}]")
 
 
 def _is_of_scales(value: Value) -> bool:

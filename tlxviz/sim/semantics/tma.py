@@ -89,6 +89,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
         outer, inner = e.iteration()
         mask = e.scalar(to_several)
         e.line(f"multicast({load}, cta, {mask}, t, {b}, {row}, ({outer}, {inner}), {source})")
+        e.watch("loads", view, b, mask)
         close_guard(e, guarded)
         return
     rate = "own_tma" if op in own_loads(e.unit.program) else "tma"
@@ -115,6 +116,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
     if remote:
         landing, arguments = "land_for_pair", f"({landing}, {e.site()}, cta, {arguments})"
     e.line(f"heappush(heap, ({landed}, next(seq), {landing}, {arguments}))")
+    e.watch("loads", view, b)
     close_guard(e, guarded)
 
 
@@ -143,6 +145,7 @@ def tma_store(e: Emitter, op: Operation) -> None:
         e.line(f"me.stores.append(({done}, -1))")
     for result in op.results:
         e.set(result, Scalar(done))
+    e.watch("stores", view)
     if not e.values:
         return
     e.wrote()
@@ -170,6 +173,7 @@ def tma_store(e: Emitter, op: Operation) -> None:
 @emits("ttng.async_tma_store_wait")
 def tma_store_wait(e: Emitter, op: Operation) -> None:
     drain(e, "me.stores", f"len({{q}}) > {op.attributes['pendings']}", STORE_WAIT_CYCLES)
+    e.watch("stored", "len(me.stores)", at=False)
     costs.block_barrier(e)  # one warp has waited for all
 
 
@@ -181,6 +185,7 @@ def tma_store_token_wait(e: Emitter, op: Operation) -> None:
     if isinstance(token, Scalar) and token.code != "None":
         first = f"{{q}} and {{q}}[0][0] <= {token.code}"
     drain(e, "me.stores", first, STORE_WAIT_CYCLES)
+    e.watch("stored", "len(me.stores)", at=False)
     costs.block_barrier(e)
     for target, condition in zip(op.groups.get("barriers", ()), op.groups.get("barrier_preds", ()), strict=True):
         b = barrier(e, target)
@@ -188,6 +193,7 @@ def tma_store_token_wait(e: Emitter, op: Operation) -> None:
         with e.block(f"if {e.scalar(condition)}:"):
             e.line(f"{arrived(e, b)}; {b}.pending -= 1")
             e.line(f"if {b}.pending <= 0: {b}.settle(t, {'len(rows) - 1' if e.traced else '-1'})")
+            e.watch("arrived", b)
 
 
 @emits("ttng.async_tma_prefetch", "ttng.prefetch", "ttng.prefetch_tensormap")

@@ -1,0 +1,127 @@
+"""Who touched which part of memory last, and which two of them nothing orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from tlxviz.check.extents import Extent, extent_of
+from tlxviz.check.order import Knowledge, Standing
+from tlxviz.ir.operation import Operation
+from tlxviz.sim.engine import Cta
+from tlxviz.sim.observer import At, View
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An operation that touches memory."""
+
+    op: Operation
+    at: At
+    who: Standing
+    """The warp group that does it or has an engine do it."""
+    view: View
+    home: int
+    """The CTA whose memory it is."""
+    writes: bool
+    component: int
+    """Whose events it is one of: see `clocks`."""
+    index: int
+    """Which of them. Who knows of so many knows that it is over."""
+    queue: str = ""
+    """The engine's queue that it is in; empty for what the warp group does itself."""
+    in_order: bool = False
+    """Whether the queue does one after the other, so that two of it never meet."""
+    generic: bool = False
+    """Whether it is of the generic proxy, of which the asynchronous one sees nothing without a fence."""
+    asynchronous: bool = False
+    """Whether it is of the asynchronous proxy."""
+
+
+Conflict = Callable[[Access, Access, Knowledge], None]
+
+
+@dataclass(eq=False, slots=True)
+class _Cell:
+    """What happened last to one part of an allocation."""
+
+    extent: Extent
+    near: list[_Cell] = field(default_factory=list["_Cell"])
+    """Those that it overlaps, itself among them."""
+    write: Access | None = None
+    reads: dict[int, Access] = field(default_factory=dict[int, Access])
+    """The last one of each component since then."""
+
+
+class Memory:
+    """The shared and tensor memory of CTAs.
+
+    Args:
+        races: Told of two accesses of which one writes and that nothing orders, the later one of this run last.
+        unfenced: Told of two that are ordered, but of which the asynchronous proxy might not see the first.
+    """
+
+    def __init__(self, races: Conflict, unfenced: Conflict) -> None:
+        self._races = races
+        self._unfenced = unfenced
+        self._cells: dict[View, _Cell] = {}
+        self._allocations: dict[tuple[int, int], list[_Cell]] = {}
+
+    def forget(self, cta: Cta) -> None:
+        """A CTA has ended for good."""
+        for key in [key for key in self._allocations if key[0] == cta.index]:
+            del self._allocations[key]
+        for view in [view for view, cell in self._cells.items() if _home(cell) == cta.index]:
+            del self._cells[view]
+
+    def touch(self, access: Access) -> None:
+        """Compares an access with those before it, and notes it."""
+        cell = self._cell(access)
+        knowledge = access.who.knowledge
+        for other in cell.near:
+            if other.write is not None:
+                self._compare(other.write, access, knowledge)
+            if access.writes:
+                for read in other.reads.values():
+                    self._compare(read, access, knowledge)
+        if access.writes:
+            cell.write = access
+            cell.reads.clear()
+        else:
+            cell.reads[access.component] = access
+
+    def _compare(self, before: Access, access: Access, knowledge: Knowledge) -> None:
+        component = before.component
+        if component == access.component and access.in_order:
+            return
+        if knowledge.clock.get(component, 0) < before.index:
+            self._races(before, access, knowledge)
+        elif (
+            before.generic
+            and access.asynchronous
+            and before.who is not access.who
+            and knowledge.fenced.get(component, 0) < before.index
+        ):
+            self._unfenced(before, access, knowledge)
+
+    def _cell(self, access: Access) -> _Cell:
+        view = access.view
+        found = self._cells.get(view)
+        if found is None:
+            extent = extent_of(view)
+            allocation = self._allocations.setdefault((access.home, view.buffer), [])
+            found = next((cell for cell in allocation if cell.extent == extent), None)
+            if found is None:
+                found = _Cell(extent)
+                found.near = [cell for cell in allocation if cell.extent.overlaps(extent)]
+                for cell in found.near:
+                    cell.near.append(found)
+                found.near.append(found)
+                allocation.append(found)
+            self._cells[view] = found
+        return found
+
+
+def _home(cell: _Cell) -> int:
+    last: Sequence[Access] = [*cell.reads.values()] if cell.write is None else [cell.write]
+    return last[0].home if last else -1

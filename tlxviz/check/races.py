@@ -1,0 +1,354 @@
+"""The observer of a run that finds accesses which nothing orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tlxviz.check.memory import Access, Memory
+from tlxviz.check.order import Knowledge, Meeting, Order, Standing, counted_in, earliest
+from tlxviz.ir.operation import Operation
+from tlxviz.sim.clusters import Cluster
+from tlxviz.sim.engine import AgentRun, Barrier, Cta, NamedBarrier
+from tlxviz.sim.observer import At, View
+from tlxviz.sim.runtime.remote import remote_barrier, remote_view
+from tlxviz.sim.shared import SharedView
+
+_COPIES, _WGMMA, _STORES, _TENSOR = "copies", "wgmma", "TMA stores", "tcgen05"
+_IN_ORDER = frozenset({_TENSOR})
+_BY_TENSOR_CORES = frozenset({"ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled", "ttng.tc_gen5_commit", "ttng.tmem_copy"})
+"""Whose arrivals come when what was handed to the tensor cores before is complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two accesses that something should order, and what was known of the first one at the second."""
+
+    kind: str
+    """`race`, or `unfenced` for what is ordered but for the proxies."""
+    before: Access
+    after: Access
+    cta: int
+    releases: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Early:
+    """An arrival that may count for the phase before the one it is meant for."""
+
+    who: Standing
+    op: Operation
+    at: At
+    meeting: Meeting
+    phase: int
+    known: int
+    """Phases that the warp group knows to be complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """A CTA that may have ended when another one still reaches it."""
+
+    who: Standing
+    op: Operation
+    at: At
+    target: int
+    """Number of the CTA."""
+
+
+class Races:
+    """Watches a run.
+
+    Args:
+        delay: Cycles by which a warp group is held up before an operation that others can see.
+    """
+
+    def __init__(self, delay: Callable[[AgentRun], int] | None = None) -> None:
+        self.order = Order()
+        self.conflicts: dict[tuple[Any, ...], list[Conflict]] = {}
+        """By kind and operations: the first of them, and how many there were."""
+        self.early: dict[Operation, list[Early]] = {}
+        self.leaving: dict[Operation, list[Leaving]] = {}
+        self._delay = delay
+        self._memory = Memory(self._race, self._unfenced)
+        self._sent: dict[int, list[tuple[Standing, Operation, At, int]]] = {}
+        """What others have sent to a CTA: who, and by which of his own events."""
+        self._left: dict[Cta, set[AgentRun]] = {}
+
+    def hold(self, me: AgentRun) -> int:
+        return self._delay(me) if self._delay is not None else 0
+
+    # ------------------------------------------------------------------ agents
+
+    def spawned(self, me: AgentRun, child: AgentRun) -> None:
+        self.order.spawn(me, child)
+
+    def joined(self, me: AgentRun) -> None:
+        self.order.join(me)
+
+    def ended(self, me: AgentRun) -> None:
+        left = self._left.setdefault(me.cta, set())
+        left.add(me)
+        if len(left) == len(me.cta.agents) and me.index == me.cta.agents[0].index:
+            self._cta_ended(me.cta)
+
+    def _cta_ended(self, cta: Cta) -> None:
+        last = Knowledge()
+        for run in cta.agents:
+            last.learn(self.order.standing(run).knowledge)
+        for who, op, at, epoch in self._sent.pop(cta.index, ()):
+            if last.clock.get(who.component, 0) < epoch:
+                self.leaving.setdefault(op, []).append(Leaving(who, op, at, cta.index))
+
+    # ------------------------------------------------------------------ mbarriers
+
+    def initialised(self, me: AgentRun, op: Operation, at: At, barrier: Barrier) -> None:
+        """A new life: phases count from 0 again."""
+
+    def invalidated(self, me: AgentRun, op: Operation, at: At, barrier: Barrier) -> None:
+        """The end of it."""
+
+    def arrived(self, me: AgentRun, op: Operation, at: At, barrier: Barrier) -> None:
+        who, meeting, phase = self.order.standing(me), self._meeting(me, barrier), counted_in(barrier)
+        self._check_early(who, op, at, meeting, phase)
+        clock = who.knowledge.clock
+        # a phase that has begun: those before are complete; this one as well if it takes no other arrival and no bytes
+        begun = phase + 1 if barrier.count == 1 and barrier.completed > phase else phase
+        if clock.get(meeting.component, 0) < begun:
+            clock[meeting.component] = begun
+        self.order.release(who, meeting, phase, op, at)
+
+    def sent(self, me: AgentRun, op: Operation, at: At, barriers: Sequence[Barrier]) -> Any:
+        who = self.order.standing(me)
+        told = who.knowledge.copy()
+        for kind in (_TENSOR, _COPIES):
+            queue = who.queues.get(kind)
+            if queue is not None:
+                # copies of the group that is still open count as well
+                told.clock[queue.component] = queue.issued + (kind == _COPIES)
+        epoch = who.epoch
+        for barrier in barriers:
+            home = self._home(me, barrier)
+            if home is not me.cta:
+                self._sent.setdefault(home.index, []).append((who, op, at, epoch))
+        who.tick()
+        return me, told, epoch, op, at, barriers
+
+    def landed(self, cycle: int, sent: Any) -> None:
+        me, told, epoch, op, at, barriers = sent
+        who = self.order.standing(me)
+        if op.name in _BY_TENSOR_CORES:
+            told.learn(who.complete)  # they complete in order, and so do their arrivals
+        for barrier in barriers:
+            meeting, phase = self._meeting(me, barrier), counted_in(barrier)
+            self._check_early(who, op, at, meeting, phase, told)
+            if op.name in _BY_TENSOR_CORES and barrier.count == 1:
+                who.complete.clock[meeting.component] = phase + 1
+            meeting.phase(phase).learn(told)
+            meeting.senders[phase].add(who.component)
+            self.order.note_release(who, epoch, meeting, phase, op, at)
+
+    def waited(self, me: AgentRun, op: Operation, at: At, barrier: Barrier, parity: int) -> None:
+        who, meeting = self.order.standing(me), self._meeting(me, barrier)
+        known = who.knowledge.clock.get(meeting.component, 0)
+        completed = min(earliest(known, parity), barrier.completed)
+        self.order.acquire(who, meeting, completed, barrier.completed, op, at)
+
+    def _check_early(
+        self, who: Standing, op: Operation, at: At, meeting: Meeting, phase: int, told: Knowledge | None = None
+    ) -> None:
+        known = (told or who.knowledge).clock.get(meeting.component, 0)
+        if phase > known and meeting.senders[phase - 1 : phase] != [{who.component}]:
+            self.early.setdefault(op, []).append(Early(who, op, at, meeting, phase, known))
+
+    def _meeting(self, me: AgentRun, barrier: Barrier) -> Meeting:
+        return self.order.meeting(barrier, barrier.array, barrier.slot, self._home(me, barrier).index)
+
+    @staticmethod
+    def _home(me: AgentRun, place: Barrier | View) -> Cta:
+        return me.cta if place.home is None else place.home
+
+    # ------------------------------------------------------------------ other barriers
+
+    def meets(self, me: AgentRun, op: Operation, at: At, barrier: NamedBarrier) -> None:
+        who = self.order.standing(me)
+        meeting = self.order.meeting(barrier, -1, barrier.number, me.cta.index)
+        who.meets[meeting.component] = barrier.completed
+        self.order.release(who, meeting, barrier.completed, op, at)
+
+    def met(self, me: AgentRun, op: Operation, at: At, barrier: NamedBarrier) -> None:
+        who, meeting = self.order.standing(me), self.order.meeting(barrier)
+        completed = who.meets[meeting.component] + 1
+        self.order.acquire(who, meeting, completed, completed, op, at)
+
+    def cluster_arrived(self, me: AgentRun) -> None:
+        who, meeting = self.order.standing(me), self._cluster(me)
+        who.meets[meeting.component] = me.meeting
+        told = meeting.phase(me.meeting)
+        told.learn(who.knowledge)
+        # what it has sent to other CTAs has got there
+        who.tick()
+
+    def cluster_waited(self, me: AgentRun) -> None:
+        who, meeting = self.order.standing(me), self._cluster(me)
+        who.knowledge.learn(meeting.known(who.meets[meeting.component] + 1))
+
+    def _cluster(self, me: AgentRun) -> Meeting:
+        cluster = me.cta.cluster
+        assert isinstance(cluster, Cluster)
+        return self.order.meeting(cluster.barrier)
+
+    # ------------------------------------------------------------------ memory
+
+    def read(self, me: AgentRun, op: Operation, at: At, view: View) -> None:
+        self._own(me, op, at, view, writes=False)
+
+    def wrote(self, me: AgentRun, op: Operation, at: At, view: View) -> None:
+        self._own(me, op, at, view, writes=True)
+
+    def _own(self, me: AgentRun, op: Operation, at: At, view: View, *, writes: bool) -> None:
+        if view.buffer < 0:
+            return
+        who, home = self.order.standing(me), self._home(me, view)
+        generic = isinstance(view, SharedView)
+        access = Access(op, at, who, view, home.index, writes, who.component, who.epoch, generic=generic)
+        if home is not me.cta:
+            self._sent.setdefault(home.index, []).append((who, op, at, who.epoch))
+        self._memory.touch(access)
+
+    def loads(self, me: AgentRun, op: Operation, at: At, view: View, barrier: Barrier, mask: int = -1) -> None:
+        if mask < 0:
+            self._landing(me, op, at, view, barrier)
+            return
+        cluster = me.cta.cluster
+        assert cluster is not None
+        for rank in range(len(cluster.ctas)):
+            if mask >> rank & 1:
+                self._landing(me, op, at, remote_view(me.cta, view, rank), remote_barrier(me.cta, barrier, rank))
+
+    def answers(self, me: AgentRun, op: Operation, at: At, view: View, barrier: Barrier) -> None:
+        cluster = me.cta.cluster
+        if cluster is None:
+            self._landing(me, op, at, view, barrier)
+            return
+        for cta in cluster.ctas:
+            there = remote_view(me.cta, view, cta.rank)
+            self._landing(me, op, at, there, remote_barrier(me.cta, barrier, cta.rank))
+
+    def sends(
+        self, me: AgentRun, op: Operation, at: At, source: View | None, there: View, barrier: Barrier | None
+    ) -> None:
+        who, home = self.order.standing(me), self._home(me, there)
+        if home is not me.cta:
+            self._sent.setdefault(home.index, []).append((who, op, at, who.epoch))
+        if barrier is None:
+            self._memory.touch(Access(op, at, who, there, home.index, True, who.component, who.epoch))
+        else:
+            self._landing(me, op, at, there, barrier, proxy=source is not None)
+            if source is not None:
+                meeting = self._meeting(me, barrier)
+                index = barrier.completed + 1
+                self._memory.touch(
+                    Access(op, at, who, source, me.cta.index, False, meeting.component, index, "copy to another CTA")
+                )
+
+    def _landing(
+        self, me: AgentRun, op: Operation, at: At, view: View, barrier: Barrier, *, proxy: bool = True
+    ) -> None:
+        """Something is to be written by an engine, which then tells a barrier."""
+        who, meeting = self.order.standing(me), self._meeting(me, barrier)
+        phase = barrier.completed
+        self._check_early(who, op, at, meeting, phase)
+        told = meeting.phase(phase)
+        if view.buffer >= 0:
+            home = self._home(me, view).index
+            self._memory.touch(
+                Access(op, at, who, view, home, True, meeting.component, phase + 1, "TMA loads", asynchronous=proxy)
+            )
+        told.learn(who.knowledge)
+        who.tick()
+
+    def stores(self, me: AgentRun, op: Operation, at: At, view: View) -> None:
+        self._queued(me, op, at, _STORES, (view,), ())
+
+    def stored(self, me: AgentRun, pending: int) -> None:
+        self._done(me, _STORES, pending)
+
+    def copies(self, me: AgentRun, op: Operation, at: At, view: View) -> None:
+        if view.buffer < 0:
+            return
+        who = self.order.standing(me)
+        queue = self.order.queue(who, _COPIES)
+        self._memory.touch(
+            Access(op, at, who, view, me.cta.index, True, queue.component, queue.issued + 1, _COPIES)
+        )
+
+    def committed(self, me: AgentRun) -> None:
+        self.order.queue(self.order.standing(me), _COPIES).issued += 1
+
+    def copied(self, me: AgentRun, pending: int) -> None:
+        self._done(me, _COPIES, pending)
+
+    def multiplies(self, me: AgentRun, op: Operation, at: At, operands: Sequence[View]) -> None:
+        self._queued(me, op, at, _WGMMA, operands, ())
+
+    def multiplied(self, me: AgentRun, pending: int) -> None:
+        self._done(me, _WGMMA, pending)
+
+    def tensor_work(
+        self, me: AgentRun, op: Operation, at: At, reads: Sequence[View], writes: View, paired: bool
+    ) -> None:
+        views, results = [*reads], [writes]
+        if paired:
+            rank = me.cta.rank ^ 1
+            views += [remote_view(me.cta, view, rank) for view in reads]
+            results.append(remote_view(me.cta, writes, rank))
+        self._queued(me, op, at, _TENSOR, views, results)
+
+    def tensor_work_done(self, me: AgentRun) -> None:
+        self._done(me, _TENSOR, 0)
+
+    def _queued(
+        self, me: AgentRun, op: Operation, at: At, kind: str, reads: Sequence[View], writes: Sequence[View]
+    ) -> None:
+        who = self.order.standing(me)
+        queue = self.order.queue(who, kind)
+        queue.issued += 1
+        for view, writing in [*((view, False) for view in reads), *((view, True) for view in writes)]:
+            if view.buffer < 0:
+                continue
+            shared = isinstance(view, SharedView)
+            self._memory.touch(
+                Access(
+                    op, at, who, view, self._home(me, view).index, writing, queue.component, queue.issued, kind,
+                    in_order=kind in _IN_ORDER, asynchronous=shared,
+                )  # fmt: skip
+            )
+
+    def _done(self, me: AgentRun, kind: str, pending: int) -> None:
+        who = self.order.standing(me)
+        queue = self.order.queue(who, kind)
+        done = queue.issued - pending
+        if who.knowledge.clock.get(queue.component, 0) < done:
+            who.knowledge.clock[queue.component] = done
+
+    # ------------------------------------------------------------------ order of memory
+
+    def fenced(self, me: AgentRun) -> None:
+        self.order.fence(me)
+
+    def describes(self, me: AgentRun, op: Operation, at: At, place: Any) -> None:
+        """A descriptor is written."""
+
+    # ------------------------------------------------------------------ what was found
+
+    def _race(self, before: Access, after: Access, knowledge: Knowledge) -> None:
+        self._note("race", before, after)
+
+    def _unfenced(self, before: Access, after: Access, knowledge: Knowledge) -> None:
+        self._note("unfenced", before, after)
+
+    def _note(self, kind: str, before: Access, after: Access) -> None:
+        found = self.conflicts.setdefault((kind, before.op, after.op, before.writes, after.writes), [])
+        found.append(Conflict(kind, before, after, after.who.cta))
