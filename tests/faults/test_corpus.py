@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from case import RULES, Case, fault_lines
+from case import Case, fault_lines
 
 from tlxviz._errors import ExitCode
 from tlxviz._triton import toolchain
