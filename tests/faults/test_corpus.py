@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from case import Case, fault_lines
+from case import RULES, Case, fault_lines
 
 from tlxviz._errors import ExitCode
 from tlxviz._triton import toolchain
@@ -73,3 +73,7 @@ def test_a_fault_shows_what_it_says_and_its_fixed_twin_is_right(script: Path):
 def test_a_correct_kernel_is_right(script: Path):
     device = getattr(loaded(script), "TLXVIZ_DEVICE", "sim:h100")
     assert simulated(script, device=device) == 0
+
+
+def test_every_class_has_a_fault():
+    assert {loaded(script).CASE.rule for script in FAULTS} == set(RULES)
