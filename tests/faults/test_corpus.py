@@ -1,0 +1,79 @@
+"""Kernels with planted faults, and correct ones that look faulty: all run as scripts do, and show what they say."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from case import RULES, Case, fault_lines
+
+from tlxviz._errors import ExitCode
+from tlxviz._triton import toolchain
+from tlxviz.devices.file import load_device
+from tlxviz.launch.script import run_script
+from tlxviz.sim.errors import HangError, SimulationError
+from tlxviz.sim.recorder import SimulatedRecorder
+from tlxviz.sim.recording import Recording
+
+pytest.importorskip("triton.language.extra.tlx")
+if toolchain().distribution != "fbtriton":
+    pytest.skip("the kernels are for the TLX of fbtriton", allow_module_level=True)
+
+HERE = Path(__file__).parent
+FAULTS = sorted(path for path in HERE.glob("*.py") if path.stem != "case" and not path.stem.startswith("test_"))
+CORRECT = sorted((HERE / "correct").glob("*.py"))
+
+
+def loaded(script: Path) -> ModuleType:
+    """A script as a module, which runs nothing."""
+    spec = importlib.util.spec_from_file_location(f"corpus_{script.stem}", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def simulated(script: Path, *arguments: str, device: str) -> int:
+    """Status of a script that is run on a simulated GPU; raises what the simulator raises."""
+    gpu = load_device(device.removeprefix("sim:"))
+    return run_script(script, arguments, gpu, SimulatedRecorder(gpu, Recording(ctas=())).execute)
+
+
+def names_in(report: dict[str, Any]) -> set[str]:
+    """What the waiters of a hang wait for: variables, or numbers of named barriers."""
+    waiters = report["waiters"]
+    return {str(each["slot"] if each["operation"] == "named_wait" else each.get("variable")) for each in waiters}
+
+
+@pytest.mark.parametrize("script", FAULTS, ids=lambda script: script.stem)
+def test_a_fault_shows_what_it_says_and_its_fixed_twin_is_right(script: Path):
+    module = loaded(script)
+    case: Case = module.CASE
+    device = getattr(module, "TLXVIZ_DEVICE", "sim:h100")
+    assert fault_lines(script), "no line is marked"
+    assert simulated(script, "--fixed", device=device) == 0
+    if case.shows in ("hang", "error"):
+        with pytest.raises(SimulationError) as caught:
+            simulated(script, device=device)
+        assert caught.value.exit_code == ExitCode.FINDINGS
+        assert isinstance(caught.value, HangError) is (case.shows == "hang")
+        if isinstance(caught.value, HangError):
+            assert (case.hangs_at or case.name) in names_in(caught.value.report)
+    else:
+        assert simulated(script, device=device) == (1 if case.shows == "wrong" else 0)
+
+
+@pytest.mark.parametrize("script", CORRECT, ids=lambda script: script.stem)
+def test_a_correct_kernel_is_right(script: Path):
+    device = getattr(loaded(script), "TLXVIZ_DEVICE", "sim:h100")
+    assert simulated(script, device=device) == 0
+
+
+def test_every_class_has_a_fault():
+    assert {loaded(script).CASE.rule for script in FAULTS} == set(RULES)
