@@ -21,13 +21,17 @@ class Knowledge:
 
     clock: Clock = field(default_factory=Clock)
     fenced: Clock = field(default_factory=Clock)
+    """What was followed by a fence of the warp group that did it."""
+    covered: Clock = field(default_factory=Clock)
+    """What was followed by a fence of anybody who knew of it."""
 
     def learn(self, other: Knowledge) -> None:
         join(self.clock, other.clock)
         join(self.fenced, other.fenced)
+        join(self.covered, other.covered)
 
     def copy(self) -> Knowledge:
-        return Knowledge(dict(self.clock), dict(self.fenced))
+        return Knowledge(dict(self.clock), dict(self.fenced), dict(self.covered))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,8 @@ class Release:
     phase: int
     op: Operation
     at: At
+    completes: Clock
+    """What who knows of it knows: of work that was handed to engines, how much is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +138,8 @@ class Order:
         self._numbers = count(1)
         self._standings: dict[AgentRun, Standing] = {}
         self._meetings: dict[object, Meeting] = {}
+        self.meeting_of: dict[int, Meeting] = {}
+        """Barriers by their components."""
 
     def standing(self, me: AgentRun) -> Standing:
         """What a warp group knows."""
@@ -154,6 +162,7 @@ class Order:
         found = self._meetings.get(barrier)
         if found is None:
             found = self._meetings[barrier] = Meeting(next(self._numbers), array, slot, cta)
+            self.meeting_of[found.component] = found
         return found
 
     def forget(self, cta: Cta) -> None:
@@ -181,7 +190,8 @@ class Order:
     def fence(self, me: AgentRun) -> None:
         """The asynchronous proxy sees what `me` knows to be written."""
         who = self.standing(me)
-        join(who.knowledge.fenced, who.knowledge.clock)
+        who.knowledge.fenced[who.component] = who.epoch
+        join(who.knowledge.covered, who.knowledge.clock)
         who.tick()
 
     def release(self, who: Standing, meeting: Meeting, phase: int, op: Operation, at: At) -> None:
@@ -189,12 +199,15 @@ class Order:
         told = meeting.phase(phase)
         told.learn(who.knowledge)
         meeting.senders[phase].add(who.component)
-        self.note_release(who, who.epoch, meeting, phase, op, at)
+        self.note_release(who, who.epoch, meeting, phase, op, at, who.knowledge.clock)
         who.tick()
 
-    def note_release(self, who: Standing, epoch: int, meeting: Meeting, phase: int, op: Operation, at: At) -> None:
+    def note_release(
+        self, who: Standing, epoch: int, meeting: Meeting, phase: int, op: Operation, at: At, clock: Clock
+    ) -> None:
         """Keeps which arrival told others of the events of `who` until `epoch`."""
-        who.releases.append(Release(epoch, meeting, phase, op, at))
+        queues = {each.component: clock[each.component] for each in who.queues.values() if each.component in clock}
+        who.releases.append(Release(epoch, meeting, phase, op, at, queues))
 
     def acquire(self, who: Standing, meeting: Meeting, completed: int, seen: int, op: Operation, at: At) -> None:
         """`who` has seen that so many phases of a barrier are complete."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tlxviz.check.memory import Access, Memory
-from tlxviz.check.order import Knowledge, Meeting, Order, Standing, counted_in, earliest
+from tlxviz.check.order import Acquire, Knowledge, Meeting, Order, Release, Standing, counted_in, earliest
+from tlxviz.check.tally import Tally
 from tlxviz.ir.operation import Operation
 from tlxviz.sim.clusters import Cluster
 from tlxviz.sim.engine import AgentRun, Barrier, Cta, NamedBarrier
@@ -26,11 +28,40 @@ class Conflict:
     """Two accesses that something should order, and what was known of the first one at the second."""
 
     kind: str
-    """`race`, or `unfenced` for what is ordered but for the proxies."""
+    """`race`; for what is ordered but for the proxies `unfenced`, or `covered` if only the later one's side fences."""
     before: Access
     after: Access
-    cta: int
-    releases: tuple[Any, ...] = ()
+    acquires: Mapping[int, Acquire]
+    """The last wait at each barrier of the warp group of the second one, by the barrier's component."""
+    known: int
+    """Events of the warp group of the first one that the other one knows of."""
+    told: Meeting | None
+    """The mbarrier that is told when the first one is over, if it is a copy that tells one."""
+
+    @property
+    def release(self) -> Release | None:
+        """The first arrival by which others can know that the first one is over; None if there is none."""
+        return next((each for each in self.before.who.releases if self._tells(each)), None)
+
+    @property
+    def earlier(self) -> Release | None:
+        """The arrival, just before the first one, for which the second one did wait."""
+        if self.before.queue:
+            return None
+        index = min(self.known, self.before.index - 1)
+        return next((each for each in reversed(self.before.who.releases) if each.epoch <= index), None)
+
+    @property
+    def released_early(self) -> bool:
+        """Whether that is why the second one did not wait."""
+        earlier = self.earlier
+        acquire = None if earlier is None else self.acquires.get(earlier.barrier.component)
+        return earlier is not None and acquire is not None and acquire.completed > earlier.phase
+
+    def _tells(self, release: Release) -> bool:
+        if self.before.queue:
+            return release.completes.get(self.before.component, 0) >= self.before.index
+        return release.epoch >= self.before.index
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +97,9 @@ class Races:
 
     def __init__(self, delay: Callable[[AgentRun], int] | None = None) -> None:
         self.order = Order()
-        self.conflicts: dict[tuple[Any, ...], list[Conflict]] = {}
-        """By kind and operations: the first of them, and how many there were."""
-        self.early: dict[Operation, list[Early]] = {}
-        self.leaving: dict[Operation, list[Leaving]] = {}
+        self._conflicts = Tally[Conflict]()
+        self._early = Tally[Early]()
+        self._leaving = Tally[Leaving]()
         self._delay = delay
         self._memory = Memory(self._race, self._unfenced)
         self._sent: dict[int, list[tuple[Standing, Operation, At, int]]] = {}
@@ -99,7 +129,7 @@ class Races:
             last.learn(self.order.standing(run).knowledge)
         for who, op, at, epoch in self._sent.pop(cta.index, ()):
             if last.clock.get(who.component, 0) < epoch:
-                self.leaving.setdefault(op, []).append(Leaving(who, op, at, cta.index))
+                self._leaving.count(op, partial(Leaving, who, op, at, cta.index))
 
     # ------------------------------------------------------------------ mbarriers
 
@@ -147,7 +177,7 @@ class Races:
                 who.complete.clock[meeting.component] = phase + 1
             meeting.phase(phase).learn(told)
             meeting.senders[phase].add(who.component)
-            self.order.note_release(who, epoch, meeting, phase, op, at)
+            self.order.note_release(who, epoch, meeting, phase, op, at, told.clock)
 
     def waited(self, me: AgentRun, op: Operation, at: At, barrier: Barrier, parity: int) -> None:
         who, meeting = self.order.standing(me), self._meeting(me, barrier)
@@ -160,7 +190,7 @@ class Races:
     ) -> None:
         known = (told or who.knowledge).clock.get(meeting.component, 0)
         if phase > known and meeting.senders[phase - 1 : phase] != [{who.component}]:
-            self.early.setdefault(op, []).append(Early(who, op, at, meeting, phase, known))
+            self._early.count(op, lambda: Early(who, op, at, meeting, phase, known))
 
     def _meeting(self, me: AgentRun, barrier: Barrier) -> Meeting:
         return self.order.meeting(barrier, barrier.array, barrier.slot, self._home(me, barrier).index)
@@ -280,9 +310,7 @@ class Races:
             return
         who = self.order.standing(me)
         queue = self.order.queue(who, _COPIES)
-        self._memory.touch(
-            Access(op, at, who, view, me.cta.index, True, queue.component, queue.issued + 1, _COPIES)
-        )
+        self._memory.touch(Access(op, at, who, view, me.cta.index, True, queue.component, queue.issued + 1, _COPIES))
 
     def committed(self, me: AgentRun) -> None:
         self.order.queue(self.order.standing(me), _COPIES).issued += 1
@@ -321,9 +349,18 @@ class Races:
             shared = isinstance(view, SharedView)
             self._memory.touch(
                 Access(
-                    op, at, who, view, self._home(me, view).index, writing, queue.component, queue.issued, kind,
-                    in_order=kind in _IN_ORDER, asynchronous=shared,
-                )  # fmt: skip
+                    op,
+                    at,
+                    who,
+                    view,
+                    self._home(me, view).index,
+                    writing,
+                    queue.component,
+                    queue.issued,
+                    kind,
+                    in_order=kind in _IN_ORDER,
+                    asynchronous=shared,
+                )
             )
 
     def _done(self, me: AgentRun, kind: str, pending: int) -> None:
@@ -343,12 +380,31 @@ class Races:
 
     # ------------------------------------------------------------------ what was found
 
+    def seen(self) -> Iterable[tuple[Conflict, int]]:
+        """Pairs of operations whose accesses nothing orders: the first accesses of each, and how many there were."""
+        return self._conflicts.items()
+
+    def too_early(self) -> Iterable[tuple[Early, int]]:
+        """Arrivals that may count for another phase, likewise."""
+        return self._early.items()
+
+    def leaving_too_soon(self) -> Iterable[tuple[Leaving, int]]:
+        """What reaches CTAs that may have ended, likewise."""
+        return self._leaving.items()
+
     def _race(self, before: Access, after: Access, knowledge: Knowledge) -> None:
         self._note("race", before, after)
 
     def _unfenced(self, before: Access, after: Access, knowledge: Knowledge) -> None:
-        self._note("unfenced", before, after)
+        covered = knowledge.covered.get(before.component, 0) >= before.index
+        self._note("covered" if covered else "unfenced", before, after)
 
     def _note(self, kind: str, before: Access, after: Access) -> None:
-        found = self.conflicts.setdefault((kind, before.op, after.op, before.writes, after.writes), [])
-        found.append(Conflict(kind, before, after, after.who.cta))
+        key = kind, before.op, after.op, before.writes, after.writes
+        self._conflicts.count(key, lambda: self._conflict(kind, before, after))
+
+    def _conflict(self, kind: str, before: Access, after: Access) -> Conflict:
+        known = after.who.knowledge.clock.get(before.who.component, 0)
+        return Conflict(
+            kind, before, after, dict(after.who.acquires), known, self.order.meeting_of.get(before.component)
+        )

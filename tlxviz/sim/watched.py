@@ -37,7 +37,7 @@ def watch(launch: CaughtLaunch, device: Device, kernels: Kernels, observer: Obse
     placement = place(program.cluster, launch.grid, device)
     arguments = kernels.arguments(launch)
 
-    def watched():  # noqa: ANN202
+    def watched():
         kernel = kernels.kernel(launch, Options(False, False, CYCLE_LIMIT, watched=True))
         kernel.bind(watch=observer)
         return kernel

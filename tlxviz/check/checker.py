@@ -1,0 +1,61 @@
+"""Checks a launch: a run with an observer, and what ends it early."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tlxviz.check.explain import findings_of
+from tlxviz.check.hangs import finding_of_hang
+from tlxviz.check.model import Finding
+from tlxviz.check.races import Races
+from tlxviz.check.refusals import finding_of_refusal
+from tlxviz.devices.model import Device
+from tlxviz.sim.errors import HangError, SimulationError, UnsupportedOperation
+from tlxviz.sim.kernels import Kernels
+from tlxviz.sim.model import CaughtLaunch
+from tlxviz.sim.watched import watch
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What became of a launch."""
+
+    kernel: str
+    findings: tuple[Finding, ...]
+    ctas: int
+    """CTAs that ran."""
+
+
+class Checker:
+    """Checks launches.
+
+    Args:
+        device: The GPU to simulate.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._kernels = Kernels(device)
+
+    def check(self, launch: CaughtLaunch) -> Checked:
+        """Looks for faults in one launch; its outputs stay as they are.
+
+        Raises:
+            UnsupportedOperation: the simulator cannot run it.
+        """
+        program = self._kernels.program(launch)
+        races = Races()
+        ended: Finding | None = None
+        ctas = 0
+        try:
+            ctas = watch(launch, self._device, self._kernels, races).done
+        except HangError as error:
+            ended = finding_of_hang(str(error), error.report, program)
+        except UnsupportedOperation:
+            raise
+        except SimulationError as error:
+            ended = finding_of_refusal(error, program)
+        finally:
+            self._kernels.bind(())
+        found = findings_of(races, program)
+        return Checked(launch.kernel, (*found, *([ended] if ended else [])), ctas)

@@ -1,0 +1,180 @@
+"""From what an observer saw to findings: which rule is broken, who is concerned, and why nothing orders them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tlxviz.check.model import Finding, Severity
+from tlxviz.check.order import Acquire, Meeting
+from tlxviz.check.races import Conflict, Early, Leaving, Races
+from tlxviz.check.subjects import Subjects
+from tlxviz.ir.program import Program
+
+_INTO_OTHERS = frozenset({"ttg.async_remote_shmem_store", "ttg.remote_shmem_store", "ttg.async_remote_shmem_copy"})
+
+
+def findings_of(races: Races, program: Program) -> list[Finding]:
+    """What a run shows: accesses that nothing orders, arrivals that may come too early, CTAs that may end too early."""
+    subjects = Subjects(program)
+    return [
+        *(_conflict(first, times, subjects) for first, times in races.seen()),
+        *(_early(first, times, subjects) for first, times in races.too_early()),
+        *(_leaving(first, times, subjects) for first, times in races.leaving_too_soon()),
+    ]
+
+
+# ---------------------------------------------------------------------- accesses
+
+
+def _conflict(conflict: Conflict, times: int, subjects: Subjects) -> Finding:
+    return (_race if conflict.kind == "race" else _unfenced)(conflict, times, subjects)
+
+
+def _race(conflict: Conflict, times: int, subjects: Subjects) -> Finding:
+    before, after = conflict.before, conflict.after
+    first, second = subjects.access(before), subjects.access(after)
+    rule = _rule(conflict, subjects)
+    if before.who is after.who:
+        message = f"{second.role}: {second.doing} while its own {subjects.doing(before.op)} may still be under way"
+    else:
+        other = f" of CTA {before.who.cta}" if before.who.cta != after.who.cta else ""
+        message = f"{second.role}: {second.doing}, and {first.role}{other}: {first.doing}, in any order"
+    why, advice = tuple(_why(conflict, subjects)), _advice(conflict, rule, subjects)
+    return Finding(rule, Severity.ERROR, subjects.kernel, message, (second, first), why, advice, times)
+
+
+def _rule(conflict: Conflict, subjects: Subjects) -> str:
+    """The class of a fault by which two accesses meet."""
+    before, after, release = conflict.before, conflict.after, conflict.release
+    if before.who is after.who and before.queue and before.home == after.home:
+        return "async-not-waited"
+    if before.who.cta != after.who.cta or before.home != before.who.cta:
+        return "cluster"
+    if conflict.released_early:
+        return "slot-reuse"
+    meeting, phase, acquire = _ordering(conflict)
+    if meeting is not None and acquire is not None and acquire.completed <= phase:
+        return "parity"
+    if subjects.memory(before) != subjects.memory(after):
+        return "tmem-alias"
+    if before.queue and before.writes and not after.writes and acquire is None:
+        return "async-not-waited"
+    if release is not None and release.barrier.array < 0:
+        return "named-barrier"
+    return "slot-reuse"
+
+
+def _why(conflict: Conflict, subjects: Subjects) -> Iterator[str]:
+    before, release = conflict.before, conflict.release
+    role = subjects.role(before.who)
+    meeting, phase, acquire = _ordering(conflict)
+    if conflict.told is not None:
+        name = subjects.barrier(conflict.told)
+        yield f"the {subjects.doing(before.op)} is over when phase {phase} of {name} is complete"
+    elif release is not None:
+        name, line = subjects.barrier(release.barrier), subjects.place(release.op).line
+        yield f"{role} says that it is done by phase {phase} of {name} (line {line})"
+    if meeting is not None:
+        yield _acquired(conflict, meeting, phase, acquire, subjects)
+    elif before.queue:
+        yield f"the {subjects.doing(before.op)} is asynchronous, and nobody waits for it in between"
+    else:
+        yield f"{role} tells nobody that it is done: it arrives on no barrier afterwards"
+    if conflict.released_early and conflict.earlier is not None:
+        name, line = subjects.barrier(conflict.earlier.barrier), subjects.place(conflict.earlier.op).line
+        yield f"its arrival on {name} (line {line}) comes before the access"
+
+
+def _ordering(conflict: Conflict) -> tuple[Meeting | None, int, Acquire | None]:
+    """The barrier that would order two accesses, its phase that does, and the last wait there of the second's role."""
+    meeting, release, phase = conflict.told, conflict.release, conflict.before.index - 1
+    if meeting is None and release is not None:
+        meeting, phase = release.barrier, release.phase
+    return meeting, phase, None if meeting is None else conflict.acquires.get(meeting.component)
+
+
+def _acquired(conflict: Conflict, meeting: Meeting, phase: int, acquire: Acquire | None, subjects: Subjects) -> str:
+    role, name = subjects.role(conflict.after.who), subjects.barrier(meeting)
+    if acquire is None:
+        return f"{role} has not waited for {name}"
+    line = subjects.place(acquire.op).line
+    phases = f"{acquire.completed} phase{'s' if acquire.completed != 1 else ''}"
+    return (
+        f"{role} waited for {name} (line {line}), which goes on as soon as {phases} of it are complete, "
+        f"and phase {phase} takes {phase + 1}"
+    )
+
+
+def _advice(conflict: Conflict, rule: str, subjects: Subjects) -> str:
+    before, after = conflict.before, conflict.after
+    memory, first, second = subjects.memory(before), subjects.role(before.who), subjects.role(after.who)
+    if rule == "async-not-waited":
+        return f"Wait for the {subjects.doing(before.op)} before {memory} is touched again."
+    meeting, _, _ = _ordering(conflict)
+    if rule == "parity" and meeting is not None:
+        return f"Derive the parity from how often {subjects.barrier(meeting)} completes."
+    if rule == "tmem-alias":
+        return f"{memory} and {subjects.memory(after)} overlap: let their users wait for each other."
+    if conflict.released_early:
+        return f"Arrive after the last access to {memory}."
+    if meeting is not None:
+        return f"Let {second} wait for {subjects.barrier(meeting)} first."
+    return f"Let {first} arrive on a barrier after it, and {second} wait there."
+
+
+def _unfenced(conflict: Conflict, times: int, subjects: Subjects) -> Finding:
+    before, after = conflict.before, conflict.after
+    first, second = subjects.access(before), subjects.access(after)
+    doing = subjects.doing(after.op)
+    covered = conflict.kind == "covered"
+    why = (
+        f"only {second.role} fences, which the {doing} comes after; {first.role} does not"
+        if covered
+        else f"{first.role} goes through the generic proxy, the {doing} through the asynchronous one, and only a fence "
+        "orders what goes through both"
+    )
+    return Finding(
+        "proxy-fence",
+        Severity.WARNING if covered or not before.writes else Severity.ERROR,
+        subjects.kernel,
+        f"{first.role}: {first.doing}, and {second.role}: {second.doing} later, with no fence of {first.role} between",
+        (first, second),
+        (why,),
+        f'Put tlx.fence("async_shared") behind the {subjects.doing(before.op)}, before {first.role} arrives.',
+        times,
+    )
+
+
+# ---------------------------------------------------------------------- arrivals
+
+
+def _early(early: Early, times: int, subjects: Subjects) -> Finding:
+    meeting, name = early.meeting, subjects.barrier(early.meeting)
+    role, doing = subjects.role(early.who), subjects.doing(early.op)
+    sends = early.op.name in _INTO_OTHERS or meeting.cta != early.who.cta
+    array, slot = subjects.array(meeting), meeting.slot
+    return Finding(
+        "cluster" if sends else "arrive-count",
+        Severity.ERROR,
+        subjects.kernel,
+        f"{role}: {doing} on {name} is meant for phase {early.phase}, and may count for phase {early.known}: "
+        f"{role} does not know that it is complete",
+        (subjects.event(f"{doing} on {name}", early.who, early.op, early.at, array, slot),),
+        (f"what {role} has waited for says that {early.known} phases of {name} are complete, and not {early.phase}",),
+        f"Let {role} wait for a barrier that completes after phase {early.phase - 1} of {name}.",
+        times,
+    )
+
+
+def _leaving(leaving: Leaving, times: int, subjects: Subjects) -> Finding:
+    role, doing, target = subjects.role(leaving.who), subjects.doing(leaving.op), f"CTA {leaving.target}"
+    return Finding(
+        "cluster",
+        Severity.ERROR,
+        subjects.kernel,
+        f"{role} of CTA {leaving.who.cta}: {doing} reaches {target}, which does not wait for it and may have ended",
+        (subjects.event(doing, leaving.who, leaving.op, leaving.at),),
+        (f"no barrier that {target} waits for comes after it",),
+        f"Let {target} wait for it, or all CTAs of the cluster meet (tlx.cluster_barrier()) at the end.",
+        times,
+    )

@@ -1,0 +1,146 @@
+"""Names and places for what an observer saw: the author's variables, roles and lines."""
+
+from __future__ import annotations
+
+from tlxviz.check.memory import Access
+from tlxviz.check.model import Place
+from tlxviz.check.order import Meeting, Standing
+from tlxviz.ir.accesses import agent_of
+from tlxviz.ir.location import Location
+from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.program import Buffer, Program
+from tlxviz.ir.sites import kernel_line
+from tlxviz.sim.observer import At
+
+_RESULTS = frozenset({"dst", "d"})
+"""Groups of operands that an operation writes."""
+_DOING = {
+    "ttng.async_tma_copy_global_to_local": "TMA load",
+    "ttng.async_tma_gather": "TMA gather",
+    "ttng.async_tma_copy_local_to_global": "TMA store",
+    "ttng.async_tma_reduce": "TMA reduction",
+    "ttng.async_tma_scatter": "TMA scatter",
+    "ttng.async_store": "bulk store",
+    "ttng.warp_group_dot": "wgmma",
+    "ttng.tc_gen5_mma": "tcgen05.mma",
+    "ttng.tc_gen5_mma_scaled": "tcgen05.mma",
+    "ttng.tc_gen5_commit": "tcgen05.commit",
+    "ttng.tmem_copy": "tcgen05.cp",
+    "ttng.tmem_load": "tmem load",
+    "ttng.tmem_store": "tmem store",
+    "ttng.tmem_alloc": "tmem store",
+    "ttg.local_load": "local load",
+    "ttg.local_store": "local store",
+    "ttg.local_alloc": "local store",
+    "ttg.local_gather": "local gather",
+    "ttg.local_scatter": "local scatter",
+    "ttg.local_atomic_scatter_rmw": "atomic local scatter",
+    "ttg.async_copy_global_to_local": "asynchronous copy",
+    "ttg.async_remote_shmem_store": "store into another CTA",
+    "ttg.remote_shmem_store": "store into another CTA",
+    "ttg.async_remote_shmem_copy": "copy into another CTA",
+    "ttng.async_clc_try_cancel": "answer of the block scheduler",
+    "ttng.clc_query_cancel": "query of an answer",
+    "ttng.arrive_barrier": "arrival",
+    "tlx.warp_barrier_arrive": "arrival",
+    "ttng.barrier_expect": "expectation of bytes",
+    "ttng.init_barrier": "initialisation",
+    "ttng.wait_barrier": "wait",
+}
+
+
+class Subjects:
+    """What the operations of a kernel are called.
+
+    Args:
+        program: The kernel.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    @property
+    def kernel(self) -> str:
+        return self._program.name
+
+    def place(self, op: Operation) -> Location:
+        """The kernel's own line of an operation."""
+        return kernel_line(op.location, self._program.kernel.location)
+
+    def role(self, who: Standing) -> str:
+        """The name of a warp group."""
+        return self._program.agents[who.agent].name
+
+    def role_of(self, op: Operation) -> str:
+        """The name of the warp group that an operation belongs to; empty in a function that several call."""
+        agent = agent_of(self._program, op)
+        return "" if agent is None else agent.name
+
+    def doing(self, op: Operation) -> str:
+        """What an operation is, in the field's words."""
+        return _DOING.get(op.name, op.name.partition(".")[2].replace("_", " "))
+
+    def barrier(self, meeting: Meeting) -> str:
+        """`full[1]`, or `named barrier 9`."""
+        if meeting.array < 0:
+            return f"named barrier {meeting.slot}" if meeting.slot >= 0 else "the cluster's barrier"
+        return f"{self._program.barriers[meeting.array].name}[{meeting.slot}]"
+
+    def array(self, meeting: Meeting) -> str:
+        """The variable of an mbarrier; the number of a named barrier; empty for that of the cluster."""
+        if meeting.array >= 0:
+            return self._program.barriers[meeting.array].name
+        return str(meeting.slot) if meeting.slot >= 0 else ""
+
+    def variable(self, access: Access) -> str:
+        """The variable that an access goes through: an alias by its own name."""
+        value = self._operand(access)
+        return self._name(access, value)
+
+    def memory(self, access: Access) -> str:
+        """The variable with the slot: `tiles[1]`."""
+        slot = access.view.slot
+        name = self.variable(access)
+        return name if slot < 0 else f"{name}[{slot}]"
+
+    def access(self, access: Access) -> Place:
+        """An access as part of a finding."""
+        verb = "writes" if access.writes else "reads"
+        return Place(
+            f"{self.doing(access.op)} {verb} {self.memory(access)}",
+            self.role(access.who),
+            self.place(access.op),
+            self.variable(access),
+            access.view.slot,
+            access.who.cta,
+            *access.at[1:],
+        )
+
+    def event(self, doing: str, who: Standing, op: Operation, at: At, variable: str = "", slot: int = -1) -> Place:
+        """Anything else that a warp group does, as part of a finding."""
+        return Place(doing, self.role(who), self.place(op), variable, slot, who.cta, *at[1:])
+
+    def _operand(self, access: Access) -> Value | None:
+        """The operand by which an operation reaches the memory that it touches."""
+        fitting = [
+            (part, value)
+            for part, values in access.op.groups.items()
+            for value in values
+            if isinstance(root := self._program.roots.get(value), Buffer) and root.index == access.view.buffer
+        ]
+        wanted = [value for part, value in fitting if (part in _RESULTS) == access.writes]
+        found = wanted or [value for _, value in fitting]
+        return found[0] if found else next(iter(access.op.results), None)
+
+    def _name(self, access: Access, value: Value | None) -> str:
+        step = value
+        while step is not None and isinstance(step.owner, Operation) and step.owner.operands:
+            owner = step.owner
+            if owner.name == "ttg.memdesc_reinterpret" and step.location.name:
+                return step.location.name
+            if owner.name == "ttg.memdesc_reinterpret" and owner.location.name:
+                return owner.location.name
+            if not owner.name.startswith(("ttg.memdesc_", "ttng.tmem_subslice", "ttng.map_to_remote")):
+                break
+            step = owner.operands[0]
+        return self._program.buffers[access.view.buffer].name
