@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tlxviz.check.model import Finding, Severity
 from tlxviz.check.order import Acquire, Meeting
-from tlxviz.check.races import Conflict, Early, Leaving, Races
+from tlxviz.check.races import Conflict, Early, Leaving, Life, Outside, Races, Unmade
 from tlxviz.check.subjects import Subjects
 from tlxviz.ir.program import Program
 
@@ -20,6 +20,9 @@ def findings_of(races: Races, program: Program) -> list[Finding]:
         *(_conflict(first, times, subjects) for first, times in races.seen()),
         *(_early(first, times, subjects) for first, times in races.too_early()),
         *(_leaving(first, times, subjects) for first, times in races.leaving_too_soon()),
+        *(_outside(first, times, subjects) for first, times in races.outside()),
+        *(_life(first, times, subjects) for first, times in races.lives()),
+        *(_unmade(first, times, subjects) for first, times in races.unmade()),
     ]
 
 
@@ -46,6 +49,8 @@ def _race(conflict: Conflict, times: int, subjects: Subjects) -> Finding:
 def _rule(conflict: Conflict, subjects: Subjects) -> str:
     """The class of a fault by which two accesses meet."""
     before, after, release = conflict.before, conflict.after, conflict.release
+    if after.view is None:
+        return "descriptor"
     if before.who is after.who and before.queue and before.home == after.home:
         return "async-not-waited"
     if before.who.cta != after.who.cta or before.home != before.who.cta:
@@ -176,5 +181,56 @@ def _leaving(leaving: Leaving, times: int, subjects: Subjects) -> Finding:
         (subjects.event(doing, leaving.who, leaving.op, leaving.at),),
         (f"no barrier that {target} waits for comes after it",),
         f"Let {target} wait for it, or all CTAs of the cluster meet (tlx.cluster_barrier()) at the end.",
+        times,
+    )
+
+
+def _outside(outside: Outside, times: int, subjects: Subjects) -> Finding:
+    role, doing = subjects.role(outside.who), subjects.doing(outside.op)
+    name = subjects.descriptor(outside.op)
+    return Finding(
+        "descriptor",
+        Severity.WARNING,
+        subjects.kernel,
+        f"{role}: {doing} by {name} at {list(outside.corner)}, which is outside of its tensor of {list(outside.shape)}",
+        (subjects.event(f"{doing} by {name}", outside.who, outside.op, outside.at, name),),
+        ("what lies outside reads as zeros, and is not written",),
+        "Coordinates are elements, in the order of the tensor's dimensions: see whether two are swapped.",
+        times,
+    )
+
+
+def _life(life: Life, times: int, subjects: Subjects) -> Finding:
+    role, array = subjects.role(life.who), subjects.barriers(life.array)
+    name, busy = f"{array}[{life.slot}]", life.bytes or life.arrivals
+    under_way = f"{life.bytes:,} bytes" if life.bytes else f"{life.arrivals} arrivals"
+    return Finding(
+        "barrier-lifetime",
+        Severity.ERROR if busy else Severity.WARNING,
+        subjects.kernel,
+        f"{role} initialises {name} again"
+        + (f" while {under_way} of its phase are under way" if busy else ", which is an mbarrier already"),
+        (subjects.event(f"initialises {name}", life.who, life.op, life.at, array, life.slot),),
+        ("what comes for the phase before counts for the new one, or is lost",) if busy else (),
+        "Make the barriers once, before the loop, and count phases through.",
+        times,
+    )
+
+
+def _unmade(unmade: Unmade, times: int, subjects: Subjects) -> Finding:
+    role, doing, name = subjects.role(unmade.who), subjects.doing(unmade.op), subjects.barrier(unmade.meeting)
+    cta = unmade.meeting.cta
+    there = f" of CTA {cta}" if cta != unmade.who.cta else ""
+    array, slot = subjects.array(unmade.meeting), unmade.meeting.slot
+    return Finding(
+        "barrier-lifetime",
+        Severity.ERROR,
+        subjects.kernel,
+        f"{role}: {doing} on {name}{there}, which may not be initialised yet",
+        (subjects.event(f"{doing} on {name}", unmade.who, unmade.op, unmade.at, array, slot),),
+        (f"nothing that {role} has waited for comes after the initialisation",),
+        "Let all CTAs of the cluster meet once their barriers are initialised: tlx.cluster_barrier()."
+        if there
+        else "Make the barriers before the async tasks begin.",
         times,
     )

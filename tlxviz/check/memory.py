@@ -20,7 +20,8 @@ class Access:
     at: At
     who: Standing
     """The warp group that does it or has an engine do it."""
-    view: View
+    view: View | None
+    """None for a descriptor."""
     home: int
     """The CTA whose memory it is."""
     writes: bool
@@ -65,6 +66,7 @@ class Memory:
         self._races = races
         self._unfenced = unfenced
         self._cells: dict[View, _Cell] = {}
+        self._descriptors: dict[tuple[int, int], _Cell] = {}
         self._allocations: dict[tuple[int, int], list[_Cell]] = {}
 
     def forget(self, cta: Cta) -> None:
@@ -76,7 +78,17 @@ class Memory:
 
     def touch(self, access: Access) -> None:
         """Compares an access with those before it, and notes it."""
-        cell = self._cell(access)
+        self._touch(self._cell(access), access)
+
+    def touch_descriptor(self, access: Access, place: tuple[int, int]) -> None:
+        """The same of a descriptor in global memory."""
+        cell = self._descriptors.get(place)
+        if cell is None:
+            cell = self._descriptors[place] = _Cell(Extent(0, 1, 1))
+            cell.near.append(cell)
+        self._touch(cell, access)
+
+    def _touch(self, cell: _Cell, access: Access) -> None:
         knowledge = access.who.knowledge
         for other in cell.near:
             if other.write is not None:
@@ -106,6 +118,7 @@ class Memory:
 
     def _cell(self, access: Access) -> _Cell:
         view = access.view
+        assert view is not None
         found = self._cells.get(view)
         if found is None:
             extent = extent_of(view)

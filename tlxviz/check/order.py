@@ -73,6 +73,8 @@ class Meeting:
     phases: list[Knowledge] = field(default_factory=list[Knowledge])
     senders: list[set[int]] = field(default_factory=list[set[int]])
     """Components of those who arrived, by phase."""
+    made: tuple[int, int] = (0, 0)
+    """Component and number of the event that initialised it."""
     _complete: list[Knowledge] = field(default_factory=list[Knowledge])
     """What is known by those who know that so many phases and one are complete."""
 
@@ -164,6 +166,10 @@ class Order:
             found = self._meetings[barrier] = Meeting(next(self._numbers), array, slot, cta)
             self.meeting_of[found.component] = found
         return found
+
+    def renew(self, barrier: object) -> None:
+        """The barrier begins a new life."""
+        self._meetings.pop(barrier, None)
 
     def forget(self, cta: Cta) -> None:
         """A CTA has ended for good."""

@@ -12,6 +12,7 @@ from tlxviz.check.order import Acquire, Knowledge, Meeting, Order, Release, Stan
 from tlxviz.check.tally import Tally
 from tlxviz.ir.operation import Operation
 from tlxviz.sim.clusters import Cluster
+from tlxviz.sim.descriptors import TileDescriptor
 from tlxviz.sim.engine import AgentRun, Barrier, Cta, NamedBarrier
 from tlxviz.sim.observer import At, View
 from tlxviz.sim.runtime.remote import remote_barrier, remote_view
@@ -88,6 +89,43 @@ class Leaving:
     """Number of the CTA."""
 
 
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A copy of a tile that lies outside of its tensor altogether."""
+
+    who: Standing
+    op: Operation
+    at: At
+    corner: tuple[int, ...]
+    shape: tuple[int, ...]
+    """Of the tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """An mbarrier that is initialised once more without an end of its life before."""
+
+    who: Standing
+    op: Operation
+    at: At
+    array: int
+    slot: int
+    bytes: int
+    """That its phase waits for."""
+    arrivals: int
+    """That its phase has had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unmade:
+    """A use of an mbarrier that may come before it is initialised."""
+
+    who: Standing
+    op: Operation
+    at: At
+    meeting: Meeting
+
+
 class Races:
     """Watches a run.
 
@@ -100,6 +138,11 @@ class Races:
         self._conflicts = Tally[Conflict]()
         self._early = Tally[Early]()
         self._leaving = Tally[Leaving]()
+        self._outside = Tally[Outside]()
+        self._lives = Tally[Life]()
+        self._unmade = Tally[Unmade]()
+        self._alive: dict[tuple[int, int, int], Barrier] = {}
+        """mbarriers that are initialised: by CTA, array and slot."""
         self._delay = delay
         self._memory = Memory(self._race, self._unfenced)
         self._sent: dict[int, list[tuple[Standing, Operation, At, int]]] = {}
@@ -134,13 +177,30 @@ class Races:
     # ------------------------------------------------------------------ mbarriers
 
     def initialised(self, me: AgentRun, op: Operation, at: At, barrier: Barrier) -> None:
-        """A new life: phases count from 0 again."""
+        who, home = self.order.standing(me), self._home(me, barrier)
+        place = home.index, barrier.array, barrier.slot
+        before = self._alive.get(place)
+        self._alive[place] = barrier
+        if before is not None and before.count:
+            left = Life(who, op, at, before.array, before.slot, before.tx, before.count - before.pending)
+            self._lives.count((op, bool(left.bytes or left.arrivals)), lambda: left)
+        self.order.renew(barrier)
+        meeting = self._meeting(me, barrier)
+        meeting.made = who.component, who.epoch
+        # nobody else knows of it until this warp group tells
+        who.tick()
 
     def invalidated(self, me: AgentRun, op: Operation, at: At, barrier: Barrier) -> None:
-        """The end of it."""
+        self._alive.pop((self._home(me, barrier).index, barrier.array, barrier.slot), None)
+
+    def _used(self, who: Standing, op: Operation, at: At, meeting: Meeting) -> None:
+        component, index = meeting.made
+        if who.knowledge.clock.get(component, 0) < index:
+            self._unmade.count(op, lambda: Unmade(who, op, at, meeting))
 
     def arrived(self, me: AgentRun, op: Operation, at: At, barrier: Barrier) -> None:
         who, meeting, phase = self.order.standing(me), self._meeting(me, barrier), counted_in(barrier)
+        self._used(who, op, at, meeting)
         self._check_early(who, op, at, meeting, phase)
         clock = who.knowledge.clock
         # a phase that has begun: those before are complete; this one as well if it takes no other arrival and no bytes
@@ -159,6 +219,7 @@ class Races:
                 told.clock[queue.component] = queue.issued + (kind == _COPIES)
         epoch = who.epoch
         for barrier in barriers:
+            self._used(who, op, at, self._meeting(me, barrier))
             home = self._home(me, barrier)
             if home is not me.cta:
                 self._sent.setdefault(home.index, []).append((who, op, at, epoch))
@@ -181,6 +242,7 @@ class Races:
 
     def waited(self, me: AgentRun, op: Operation, at: At, barrier: Barrier, parity: int) -> None:
         who, meeting = self.order.standing(me), self._meeting(me, barrier)
+        self._used(who, op, at, meeting)
         known = who.knowledge.clock.get(meeting.component, 0)
         completed = min(earliest(known, parity), barrier.completed)
         self.order.acquire(who, meeting, completed, barrier.completed, op, at)
@@ -289,6 +351,7 @@ class Races:
         """Something is to be written by an engine, which then tells a barrier."""
         who, meeting = self.order.standing(me), self._meeting(me, barrier)
         phase = barrier.completed
+        self._used(who, op, at, meeting)
         self._check_early(who, op, at, meeting, phase)
         told = meeting.phase(phase)
         if view.buffer >= 0:
@@ -375,8 +438,34 @@ class Races:
     def fenced(self, me: AgentRun) -> None:
         self.order.fence(me)
 
-    def describes(self, me: AgentRun, op: Operation, at: At, place: Any) -> None:
-        """A descriptor is written."""
+    def describes(self, me: AgentRun, op: Operation, at: At, place: tuple[int, int]) -> None:
+        who = self.order.standing(me)
+        access = Access(op, at, who, None, me.cta.index, True, who.component, who.epoch)
+        self._memory.touch_descriptor(access, place)
+
+    def uses(
+        self,
+        me: AgentRun,
+        op: Operation,
+        at: At,
+        descriptor: TileDescriptor,
+        corner: Sequence[int],
+        told: Barrier | None,
+    ) -> None:
+        who = self.order.standing(me)
+        pairs = list(zip(corner, descriptor.shape, descriptor.block, strict=False))
+        if any(start >= size or start + block <= 0 for start, size, block in pairs):
+            self._outside.count(op, lambda: Outside(who, op, at, tuple(corner), descriptor.shape))
+        if descriptor.made_at is None:
+            return
+        if told is None:
+            queue = self.order.queue(who, _STORES)
+            component, index = queue.component, queue.issued
+        else:
+            meeting = self._meeting(me, told)
+            component, index = meeting.component, told.completed + 1
+        access = Access(op, at, who, None, me.cta.index, False, component, index, "TMA copies")
+        self._memory.touch_descriptor(access, descriptor.made_at)
 
     # ------------------------------------------------------------------ what was found
 
@@ -391,6 +480,18 @@ class Races:
     def leaving_too_soon(self) -> Iterable[tuple[Leaving, int]]:
         """What reaches CTAs that may have ended, likewise."""
         return self._leaving.items()
+
+    def outside(self) -> Iterable[tuple[Outside, int]]:
+        """Copies of tiles that lie outside of their tensors, likewise."""
+        return self._outside.items()
+
+    def lives(self) -> Iterable[tuple[Life, int]]:
+        """Barriers that are initialised while they are in use, likewise."""
+        return self._lives.items()
+
+    def unmade(self) -> Iterable[tuple[Unmade, int]]:
+        """Uses of barriers that may not be initialised, likewise."""
+        return self._unmade.items()
 
     def _race(self, before: Access, after: Access, knowledge: Knowledge) -> None:
         self._note("race", before, after)

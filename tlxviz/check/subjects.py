@@ -8,9 +8,9 @@ from tlxviz.check.order import Meeting, Standing
 from tlxviz.ir.accesses import agent_of
 from tlxviz.ir.location import Location
 from tlxviz.ir.operation import Operation, Value
-from tlxviz.ir.program import Buffer, Program
+from tlxviz.ir.program import Buffer, Descriptor, Program
 from tlxviz.ir.sites import kernel_line
-from tlxviz.sim.observer import At
+from tlxviz.sim.observer import At, View
 
 _RESULTS = frozenset({"dst", "d"})
 """Groups of operands that an operation writes."""
@@ -86,6 +86,10 @@ class Subjects:
             return f"named barrier {meeting.slot}" if meeting.slot >= 0 else "the cluster's barrier"
         return f"{self._program.barriers[meeting.array].name}[{meeting.slot}]"
 
+    def barriers(self, array: int) -> str:
+        """The variable of the mbarriers of an allocation."""
+        return self._program.barriers[array].name
+
     def array(self, meeting: Meeting) -> str:
         """The variable of an mbarrier; the number of a named barrier; empty for that of the cluster."""
         if meeting.array >= 0:
@@ -94,12 +98,13 @@ class Subjects:
 
     def variable(self, access: Access) -> str:
         """The variable that an access goes through: an alias by its own name."""
-        value = self._operand(access)
-        return self._name(access, value)
+        if access.view is None:
+            return self.descriptor(access.op)
+        return self._name(access, access.view, self._operand(access, access.view))
 
     def memory(self, access: Access) -> str:
         """The variable with the slot: `tiles[1]`."""
-        slot = access.view.slot
+        slot = self._slot(access)
         name = self.variable(access)
         return name if slot < 0 else f"{name}[{slot}]"
 
@@ -111,7 +116,7 @@ class Subjects:
             self.role(access.who),
             self.place(access.op),
             self.variable(access),
-            access.view.slot,
+            self._slot(access),
             access.who.cta,
             *access.at[1:],
         )
@@ -120,19 +125,37 @@ class Subjects:
         """Anything else that a warp group does, as part of a finding."""
         return Place(doing, self.role(who), self.place(op), variable, slot, who.cta, *at[1:])
 
-    def _operand(self, access: Access) -> Value | None:
+    @staticmethod
+    def _slot(access: Access) -> int:
+        return -1 if access.view is None else access.view.slot
+
+    def descriptor(self, op: Operation) -> str:
+        """The variable of the descriptor that an operation makes or uses."""
+        value = op.operand("desc")
+        root = self._program.roots.get(value) if value is not None else None
+        if isinstance(root, Descriptor):
+            return root.name
+        made = [each for each in self._program.descriptors if self._made_from(each.value) is value]
+        return made[0].name if made else "the descriptor"
+
+    @staticmethod
+    def _made_from(value: Value) -> Value | None:
+        owner = value.owner
+        return owner.operand("desc") if isinstance(owner, Operation) else None
+
+    def _operand(self, access: Access, view: View) -> Value | None:
         """The operand by which an operation reaches the memory that it touches."""
         fitting = [
             (part, value)
             for part, values in access.op.groups.items()
             for value in values
-            if isinstance(root := self._program.roots.get(value), Buffer) and root.index == access.view.buffer
+            if isinstance(root := self._program.roots.get(value), Buffer) and root.index == view.buffer
         ]
         wanted = [value for part, value in fitting if (part in _RESULTS) == access.writes]
         found = wanted or [value for _, value in fitting]
         return found[0] if found else next(iter(access.op.results), None)
 
-    def _name(self, access: Access, value: Value | None) -> str:
+    def _name(self, access: Access, view: View, value: Value | None) -> str:
         step = value
         while step is not None and isinstance(step.owner, Operation) and step.owner.operands:
             owner = step.owner
@@ -143,4 +166,4 @@ class Subjects:
             if not owner.name.startswith(("ttg.memdesc_", "ttng.tmem_subslice", "ttng.map_to_remote")):
                 break
             step = owner.operands[0]
-        return self._program.buffers[access.view.buffer].name
+        return self._program.buffers[view.buffer].name

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from tlxviz.ir.operation import Operation
+from tlxviz.sim.descriptors import TileDescriptor
 from tlxviz.sim.engine import AgentRun, Barrier, NamedBarrier
 from tlxviz.sim.shared import SharedView
 from tlxviz.sim.tensor_memory import TensorMemoryView
@@ -42,7 +43,9 @@ class Observer(Protocol):
 
     # mbarriers
 
-    def initialised(self, me: AgentRun, op: Operation, at: At, barrier: Barrier) -> None: ...
+    def initialised(self, me: AgentRun, op: Operation, at: At, barrier: Barrier) -> None:
+        """It is about to be: it still is what it was in its last life."""
+        ...
 
     def invalidated(self, me: AgentRun, op: Operation, at: At, barrier: Barrier) -> None: ...
 
@@ -145,6 +148,19 @@ class Observer(Protocol):
         """What the warp group knows to be written is now to be seen by the asynchronous proxy too."""
         ...
 
-    def describes(self, me: AgentRun, op: Operation, at: At, place: Any) -> None:
+    def describes(self, me: AgentRun, op: Operation, at: At, place: tuple[int, int]) -> None:
         """A descriptor is written at a place in memory."""
+        ...
+
+    def uses(
+        self,
+        me: AgentRun,
+        op: Operation,
+        at: At,
+        descriptor: TileDescriptor,
+        corner: Sequence[int],
+        told: Barrier | None,
+    ) -> None:
+        """A copy that has just been started uses a descriptor, for a tile that begins there; at none that is known for
+        a gather. It tells a barrier when it is over, or is a store."""
         ...

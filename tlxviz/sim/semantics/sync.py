@@ -62,8 +62,8 @@ def drain(e: Emitter, queue: str, condition: str, cycles: float) -> None:
 def init_barrier(e: Emitter, op: Operation) -> None:
     e.charge(latency=e.unit.device.sync.mbarrier_arrive)
     b = barrier(e, op.groups["barrier"][0])
-    e.line(f"{b}.init({op.attributes['count']})")
     e.watch("initialised", b)
+    e.line(f"{b}.init({op.attributes['count']})")
     if op is e.unit.meets_after:
         meet(e)
 

@@ -39,6 +39,16 @@ def _block_bytes(type_: Type) -> int:
     return bytes_of(type_)
 
 
+def _watch_tile(e: Emitter, op: Operation, told: str) -> None:
+    """Tells the observer which descriptor a copy uses, and where in its tensor the tile begins."""
+    operand = op.operand("desc")
+    held = e.held.get(operand) if operand is not None else None
+    if not e.watched or not isinstance(held, Scalar):
+        return
+    at = _coordinates(e, op) if op.groups.get("coords") else "()"
+    e.watch("uses", held.code, at, told)
+
+
 def _issue_cycles(e: Emitter, type_: Type) -> float:
     """A copy of a block: as many instructions as it has boxes, each as wide as the swizzle."""
     tma = e.unit.device.tma
@@ -90,6 +100,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
         mask = e.scalar(to_several)
         e.line(f"multicast({load}, cta, {mask}, t, {b}, {row}, ({outer}, {inner}), {source})")
         e.watch("loads", view, b, mask)
+        _watch_tile(e, op, b)
         close_guard(e, guarded)
         return
     rate = "own_tma" if op in own_loads(e.unit.program) else "tma"
@@ -117,6 +128,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
         landing, arguments = "land_for_pair", f"({landing}, {e.site()}, cta, {arguments})"
     e.line(f"heappush(heap, ({landed}, next(seq), {landing}, {arguments}))")
     e.watch("loads", view, b)
+    _watch_tile(e, op, b)
     close_guard(e, guarded)
 
 
@@ -146,6 +158,7 @@ def tma_store(e: Emitter, op: Operation) -> None:
     for result in op.results:
         e.set(result, Scalar(done))
     e.watch("stores", view)
+    _watch_tile(e, op, "None")
     if not e.values:
         return
     e.wrote()
