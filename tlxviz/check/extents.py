@@ -47,7 +47,7 @@ def extent_of(view: View) -> Extent:
     """The part of its allocation that a view covers."""
     if isinstance(view, SharedView):
         tensor = view.outline()
-        return _extent(tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.element_size())
+        return _extent(int(tensor.storage_offset()), tensor.shape, tensor.stride(), tensor.element_size())
     sizes, strides, start, size = view.outline()
     return _extent(start, sizes, strides, size)
 
