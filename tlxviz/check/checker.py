@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from tlxviz.check.explain import findings_of
 from tlxviz.check.hangs import finding_of_hang
-from tlxviz.check.model import Finding
+from tlxviz.check.model import Finding, Severity
 from tlxviz.check.races import Races
 from tlxviz.check.refusals import finding_of_refusal
 from tlxviz.devices.model import Device
+from tlxviz.ir.program import Program
 from tlxviz.sim.errors import HangError, SimulationError, UnsupportedOperation
 from tlxviz.sim.kernels import Kernels
 from tlxviz.sim.model import CaughtLaunch
@@ -57,5 +59,22 @@ class Checker:
             ended = finding_of_refusal(error, program)
         finally:
             self._kernels.bind(())
-        found = findings_of(races, program)
-        return Checked(launch.kernel, (*found, *([ended] if ended else [])), ctas)
+        found = [*findings_of(races, program), *([ended] if ended else [])]
+        if not _authored(launch, program):
+            found = [_of_compiler(finding) for finding in found]
+        return Checked(launch.kernel, tuple(found), ctas)
+
+
+def _authored(launch: CaughtLaunch, program: Program) -> bool:
+    """Whether the kernel's barriers are its author's, and not made by the compiler: in TLX and in Gluon."""
+    layouts = launch.metadata.get("layouts")
+    gluon = isinstance(layouts, Mapping) and layouts.get("rest") == "author"
+    return gluon or any(name.startswith("tlx.") for name in program.module.attributes)
+
+
+def _of_compiler(finding: Finding) -> Finding:
+    """The same as a warning: the author of the kernel can mend nothing."""
+    if finding.severity is not Severity.ERROR:
+        return finding
+    why = (*finding.why, "the compiler made the barriers of this kernel, and not its author")
+    return replace(finding, severity=Severity.WARNING, why=why)
