@@ -77,3 +77,13 @@ def test_a_correct_kernel_is_right(script: Path):
 
 def test_every_class_has_a_fault():
     assert {loaded(script).CASE.rule for script in FAULTS} == set(RULES)
+
+
+def test_the_table_of_the_readme_has_them_all():
+    text = (HERE / "README.md").read_text(encoding="utf-8")
+    for script in FAULTS:
+        module = loaded(script)
+        device = getattr(module, "TLXVIZ_DEVICE", "sim:h100").removeprefix("sim:")
+        assert f"| {module.CASE.rule} | `{script.stem}` | {device} | {module.CASE.shows} |" in text
+    for script in CORRECT:
+        assert f"| `{script.stem}` |" in text
