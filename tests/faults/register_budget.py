@@ -9,7 +9,7 @@ import triton.language as tl
 import triton.language.extra.tlx as tlx
 from case import Case, main
 
-CASE = Case(rule="registers", role="compute", name="", shows="nothing", params={"K": 2})
+CASE = Case(rule="registers", role="store.1", name="", shows="nothing", params={"K": 2})
 
 SIZE = tl.constexpr(128)
 
