@@ -10,7 +10,7 @@ import triton.language.extra.tlx as tlx
 from case import Case, main
 
 TLXVIZ_DEVICE = "sim:b200"
-CASE = Case(rule="tmem-alias", role="epilogue.1", name="p", shows="wrong", params={"BYTES": 1})
+CASE = Case(rule="tmem-alias", role="epilogue.1", name="scores", shows="wrong", params={"BYTES": 1})
 
 ROWS = tl.constexpr(128)
 SIDE = tl.constexpr(64)

@@ -46,9 +46,10 @@ class Case:
     rule: str
     """One of RULES."""
     role: str
-    """The task that is at fault, as reports name it: `mma`, `load.1`."""
+    """The task that is at fault, or one of several alike, as reports name it: `mma`, `load.1`."""
     name: str
-    """Variable of the barrier, buffer or descriptor; the number of a named barrier; empty where there is none."""
+    """Variable of the barrier, buffer or descriptor; of an alias, that of the memory it lies in; the number of a named
+    barrier; empty where there is none."""
     shows: str
     """One of SHOWS."""
     params: Mapping[str, int] = field(default_factory=dict[str, int])

@@ -9,7 +9,7 @@ import triton.language as tl
 import triton.language.extra.tlx as tlx
 from case import Case, main
 
-CASE = Case(rule="descriptor", role="load", name="descriptors", shows="nothing", params={"PROBLEMS": 3, "K": 2})
+CASE = Case(rule="descriptor", role="load", name="desc", shows="nothing", params={"PROBLEMS": 3, "K": 2})
 
 SIDE = tl.constexpr(64)
 

@@ -10,7 +10,7 @@ import triton.language.extra.tlx as tlx
 from case import Case, main
 
 TLXVIZ_DEVICE = "sim:b200"
-CASE = Case(rule="tmem-alias", role="compute", name="p", shows="nothing", params={"N": 64})
+CASE = Case(rule="tmem-alias", role="compute", name="scores", shows="nothing", params={"N": 64})
 
 ROWS = tl.constexpr(128)
 

@@ -11,7 +11,7 @@ from case import Case, main
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 TLXVIZ_DEVICE = "sim:b200"
-CASE = Case(rule="tmem-alias", role="mma", name="scale", shows="wrong", params={"K": 2})
+CASE = Case(rule="tmem-alias", role="mma", name="acc", shows="wrong", params={"K": 2})
 
 ROWS = tl.constexpr(128)
 SIDE = tl.constexpr(64)

@@ -1,4 +1,4 @@
-"""The producer waits for the release of a slot before it fills it, and once more, with the other parity, behind the fill.
+"""The producer waits for the release of a slot before it fills it, and with the other parity once more behind the fill.
 
 One release serves the wait behind a fill and the one before the next; the first wait is served by none.
 """

@@ -22,8 +22,8 @@ def released_beforehand(x_desc, y_ptr, K, S: tl.constexpr):
     with tlx.async_tasks():
         with tlx.async_task("default"):
             at = tl.arange(0, SIDE)[:, None] * SIDE + tl.arange(0, SIDE)[None, :]
-            for slot in tl.static_range(S):
-                tlx.barrier_arrive(empty[slot])
+            for first in tl.static_range(S):
+                tlx.barrier_arrive(empty[first])
             for k in range(K):
                 slot = k % S
                 tlx.barrier_wait(full[slot], (k // S) & 1)
