@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tlxviz.check.explain import findings_of
 from tlxviz.check.hangs import finding_of_hang
@@ -67,9 +67,8 @@ class Checker:
 
 def _authored(launch: CaughtLaunch, program: Program) -> bool:
     """Whether the kernel's barriers are its author's, and not made by the compiler: in TLX and in Gluon."""
-    layouts = launch.metadata.get("layouts")
-    gluon = isinstance(layouts, Mapping) and layouts.get("rest") == "author"
-    return gluon or any(name.startswith("tlx.") for name in program.module.attributes)
+    layouts: dict[str, Any] = launch.metadata.get("layouts") or {}
+    return layouts.get("rest") == "author" or any(name.startswith("tlx.") for name in program.module.attributes)
 
 
 def _of_compiler(finding: Finding) -> Finding:
