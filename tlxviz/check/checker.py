@@ -88,4 +88,5 @@ def _of_compiler(finding: Finding) -> Finding:
     if finding.severity is not Severity.ERROR:
         return finding
     why = (*finding.why, "the compiler made the barriers of this kernel, and not its author")
-    return replace(finding, severity=Severity.WARNING, why=why)
+    advice = "Nothing in the kernel's source orders them: try another configuration, and tell who makes the compiler."
+    return replace(finding, severity=Severity.WARNING, why=why, advice=advice)
