@@ -41,6 +41,8 @@ class Bringing:
     barrier: Value
     remote: bool
     """Whether it can reach barriers of other CTAs of the cluster."""
+    rank: int = -1
+    """The rank of the only CTA that it reaches; -1 where that varies, or is that of its own CTA."""
 
 
 def bringings(program: Program) -> tuple[Bringing, ...]:
@@ -58,7 +60,7 @@ def _of_site(program: Program, site: Site) -> Iterator[Bringing]:
     for value, kind, amount in _told(site):
         root = program.roots.get(value)
         if isinstance(root, BarrierArray):
-            yield Bringing(site, kind, root.index, constant_slot(value), amount, value, is_remote(op, value))
+            yield Bringing(site, kind, root.index, constant_slot(value), amount, value, is_remote(op, value), _rank(value))
 
 
 def _told(site: Site) -> Iterator[tuple[Value, Kind, int]]:
@@ -101,3 +103,13 @@ def is_remote(op: Operation, barrier: Value) -> bool:
     there = isinstance(type_, MemDescType) and type_.space == "shared_cluster_memory"
     several = bool(op.attributes.get("two_ctas")) or op.operand("multicast") is not None
     return there or several or op.operand("rank") is not None or op.name == "ttng.async_clc_try_cancel"
+
+
+def _rank(barrier: Value) -> int:
+    made = captured(barrier).owner
+    while isinstance(made, Operation) and made.name.startswith("ttg.memdesc_"):
+        made = captured(made.operands[0]).owner
+    if not isinstance(made, Operation) or made.name != "ttng.map_to_remote_buffer":
+        return -1
+    rank = constant_int(captured(made.operands[1]))
+    return -1 if rank is None else rank

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tlxviz.check.authors import attributed, authored
 from tlxviz.check.explain import findings_of
 from tlxviz.check.hangs import finding_of_hang
-from tlxviz.check.model import Finding, Severity
+from tlxviz.check.history import Seen
+from tlxviz.check.model import Finding
 from tlxviz.check.races import Races
 from tlxviz.check.refusals import finding_of_refusal
 from tlxviz.devices.model import Device
@@ -53,7 +55,7 @@ class Checker:
         try:
             ctas = watch(launch, self._device, self._kernels, races).done
         except HangError as error:
-            ended = finding_of_hang(str(error), error.report, program)
+            ended = finding_of_hang(error.report, program, Seen(races, program))
         except UnsupportedOperation:
             raise
         except SimulationError as error:
@@ -61,8 +63,8 @@ class Checker:
         finally:
             self._kernels.bind(())
         found = [*findings_of(races, program), *([ended] if ended else [])]
-        if not _authored(launch, program):
-            found = [_of_compiler(finding) for finding in found]
+        by_author = authored(program, launch.metadata)
+        found = [attributed(finding, by_author=by_author) for finding in found]
         return Checked(launch.kernel, tuple(_together(found)), ctas)
 
 
@@ -75,18 +77,3 @@ def _together(findings: Sequence[Finding]) -> Iterable[Finding]:
         first = found.get(key)
         found[key] = finding if first is None else replace(first, times=first.times + finding.times)
     return found.values()
-
-
-def _authored(launch: CaughtLaunch, program: Program) -> bool:
-    """Whether the kernel's barriers are its author's, and not made by the compiler: in TLX and in Gluon."""
-    layouts: dict[str, Any] = launch.metadata.get("layouts") or {}
-    return layouts.get("rest") == "author" or any(name.startswith("tlx.") for name in program.module.attributes)
-
-
-def _of_compiler(finding: Finding) -> Finding:
-    """The same as a warning: the author of the kernel can mend nothing."""
-    if finding.severity is not Severity.ERROR:
-        return finding
-    why = (*finding.why, "the compiler made the barriers of this kernel, and not its author")
-    advice = "Nothing in the kernel's source orders them: try another configuration, and tell who makes the compiler."
-    return replace(finding, severity=Severity.WARNING, why=why, advice=advice)

@@ -117,6 +117,15 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """What is read where something was written before, of which later writes have left nothing, or not all."""
+
+    written: Access
+    over: Access
+    read: Access
+
+
+@dataclass(frozen=True, slots=True)
 class Unmade:
     """A use of an mbarrier that may come before it is initialised."""
 
@@ -141,10 +150,11 @@ class Races:
         self._outside = Tally[Outside]()
         self._lives = Tally[Life]()
         self._unmade = Tally[Unmade]()
+        self._lost = Tally[Lost]()
         self._alive: dict[tuple[int, int, int], Barrier] = {}
         """mbarriers that are initialised: by CTA, array and slot."""
         self._delay = delay
-        self._memory = Memory(self._race, self._unfenced)
+        self._memory = Memory(self._race, self._unfenced, self._overwritten)
         self._sent: dict[int, list[tuple[Standing, Operation, At, int]]] = {}
         """What others have sent to a CTA: who, and by which of his own events."""
         self._left: dict[Cta, set[AgentRun]] = {}
@@ -237,7 +247,9 @@ class Races:
             if op.name in _BY_TENSOR_CORES and barrier.count == 1:
                 who.complete.clock[meeting.component] = phase + 1
             meeting.phase(phase).learn(told)
-            meeting.senders[phase].add(who.component)
+            meeting.senders[phase][who.component] = epoch
+            if op.name in _BY_TENSOR_CORES:
+                meeting.engines.add(phase)
             self.order.note_release(who, epoch, meeting, phase, op, at, told.clock)
 
     def waited(self, me: AgentRun, op: Operation, at: At, barrier: Barrier, parity: int) -> None:
@@ -250,8 +262,9 @@ class Races:
     def _check_early(
         self, who: Standing, op: Operation, at: At, meeting: Meeting, phase: int, told: Knowledge | None = None
     ) -> None:
-        known = (told or who.knowledge).clock.get(meeting.component, 0)
-        if phase > known and meeting.senders[phase - 1 : phase] != [{who.component}]:
+        clock = (told or who.knowledge).clock
+        known = clock.get(meeting.component, 0)
+        if not all(meeting.surely_complete(number, who, clock) for number in range(known, phase)):
             self._early.count(op, lambda: Early(who, op, at, meeting, phase, known))
 
     def _meeting(self, me: AgentRun, barrier: Barrier) -> Meeting:
@@ -264,10 +277,15 @@ class Races:
     # ------------------------------------------------------------------ other barriers
 
     def meets(self, me: AgentRun, op: Operation, at: At, barrier: NamedBarrier) -> None:
-        who = self.order.standing(me)
+        who, phase = self.order.standing(me), barrier.completed
         meeting = self.order.meeting(barrier, -1, barrier.number, me.cta.index)
-        who.meets[meeting.component] = barrier.completed
-        self.order.release(who, meeting, barrier.completed, op, at)
+        meeting.phase(phase)
+        if who.component in meeting.senders[phase]:
+            self._early.count(op, lambda: Early(who, op, at, meeting, phase + 1, phase))
+        else:
+            self._check_early(who, op, at, meeting, phase)
+        who.meets[meeting.component] = phase
+        self.order.release(who, meeting, phase, op, at)
 
     def met(self, me: AgentRun, op: Operation, at: At, barrier: NamedBarrier) -> None:
         who, meeting = self.order.standing(me), self.order.meeting(barrier)
@@ -492,6 +510,13 @@ class Races:
     def unmade(self) -> Iterable[tuple[Unmade, int]]:
         """Uses of barriers that may not be initialised, likewise."""
         return self._unmade.items()
+
+    def lost(self) -> Iterable[tuple[Lost, int]]:
+        """What is read after something else was written over part of it, likewise."""
+        return self._lost.items()
+
+    def _overwritten(self, written: Access, over: Access, read: Access) -> None:
+        self._lost.count((written.op, over.op, read.op), lambda: Lost(written, over, read))
 
     def _race(self, before: Access, after: Access, knowledge: Knowledge) -> None:
         self._note("race", before, after)

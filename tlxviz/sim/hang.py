@@ -161,6 +161,7 @@ def _waiter(program: Program, agent: AgentRun) -> dict[str, Any]:
             "slot": key,
             "pending": target.threads - target.arrived,
             "count": target.threads,
+            "completed_phases": target.completed,
         }
     if target is not None and target.last_site >= 0:
         found["last_arrival"] = _arrival(program, int(target.last_time), target.last_site, cta.index)
