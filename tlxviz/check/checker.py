@@ -14,7 +14,6 @@ from tlxviz.check.model import Finding
 from tlxviz.check.races import Races
 from tlxviz.check.refusals import finding_of_refusal
 from tlxviz.devices.model import Device
-from tlxviz.ir.program import Program
 from tlxviz.sim.errors import HangError, SimulationError, UnsupportedOperation
 from tlxviz.sim.kernels import Kernels
 from tlxviz.sim.model import CaughtLaunch
@@ -60,6 +59,8 @@ class Checker:
             raise
         except SimulationError as error:
             ended = finding_of_refusal(error, program)
+            if ended is None:
+                raise
         finally:
             self._kernels.bind(())
         found = [*findings_of(races, program), *([ended] if ended else [])]
