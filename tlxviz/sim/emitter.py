@@ -464,6 +464,10 @@ class Emitter:
             return
         self.line(f"watch.{event}({self.told(*details, at=at)})")
 
+    def late(self, cycle: str, engine: str) -> str:
+        """The cycle at which an engine has done what it is handed here: later than `cycle`, if an observer wants it."""
+        return self.let(f"{cycle} + watch.lag(me, {engine!r})", "x") if self.watched else cycle
+
     def watch_arrival(self, cycle: str, barriers: str) -> None:
         """Tells the observer of an arrival that is under way, and again at the cycle of its heap entry, after it."""
         if self.watched:

@@ -207,7 +207,7 @@ def _issue(e: Emitter, op: Operation, core: Tcgen05, work: Work, told: str, sour
     e.order()
     row = e.row()
     x, done = e.fresh("x"), e.fresh("x")
-    from_ = "max(t, me.copied)" if e.unit.copies_to_tensor_memory else "t"
+    from_ = e.late("max(t, me.copied)" if e.unit.copies_to_tensor_memory else "t", "tcgen05")
     if pair:
         outer, inner = e.iteration()
         e.line(f"{x}, {done} = multiply_paired({spec}, cta, {from_}, {row}, ({outer}, {inner}), {slot})")
