@@ -6,7 +6,10 @@ import pytest
 import torch
 
 from tlxviz.check.extents import Extent, extent_of
+from tlxviz.ir.types import Encoding, MemDescType, ScalarType
 from tlxviz.sim.shared import SharedView, allocate
+from tlxviz.sim.tensor_layout import TensorLayout, layout_of
+from tlxviz.sim.tensor_memory import TensorMemoryView, allocate_tensor
 
 
 @pytest.fixture(params=[True, False], ids=["values on", "values off"])
@@ -47,3 +50,31 @@ def test_bytes_seen_as_another_type_are_the_same_bytes() -> None:
     assert extent_of(packed.slots[3]) == Extent(768, 1024, 256)
     assert extent_of(packed.slots[3]).overlaps(extent_of(scores.slots[1]))
     assert not extent_of(packed.slots[1]).overlaps(extent_of(scores.slots[1]))
+
+
+def test_columns_of_tensor_memory_are_an_interval() -> None:
+    """128 lanes of 64 fp32 columns in two slots: a column is 128 lanes of 4 bytes."""
+    ring = scores()
+    assert extent_of(ring.at(1)) == Extent(64 * 512, 128 * 512, 64 * 512)
+    assert extent_of(ring.at(1).columns(16, 8)) == Extent((64 + 16) * 512, (64 + 24) * 512, 8 * 512)
+
+
+def test_packed_numbers_overlap_the_columns_that_they_are_packed_into() -> None:
+    """64 numbers of 16 bits are the first 32 columns of the slot of fp32 numbers that they replace."""
+    ring = scores()
+    packed = ring.at(1).reinterpreted(tensor_memory(64, "f16", 1), torch.float16)
+    assert extent_of(packed) == Extent(64 * 512, 96 * 512, 32 * 512)
+    assert extent_of(packed).overlaps(extent_of(ring.at(1).columns(31, 1)))
+    assert not extent_of(packed).overlaps(extent_of(ring.at(1).columns(32, 1)))
+
+
+def tensor_memory(columns: int, element: str, stride: int) -> TensorLayout:
+    """128 rows of so many columns."""
+    encoding = Encoding("tensor_memory_encoding", {"blockM": 128, "blockN": columns, "colStride": stride})
+    return layout_of(MemDescType((128, columns), ScalarType(element), encoding, "tensor_memory", True, (128, columns)))
+
+
+def scores() -> TensorMemoryView:
+    encoding = Encoding("tensor_memory_encoding", {"blockM": 128, "blockN": 64, "colStride": 1})
+    type_ = MemDescType((2, 128, 64), ScalarType("f32"), encoding, "tensor_memory", True, (2, 128, 64))
+    return allocate_tensor(0, layout_of(type_), torch.float32, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -62,7 +63,18 @@ class Checker:
         found = [*findings_of(races, program), *([ended] if ended else [])]
         if not _authored(launch, program):
             found = [_of_compiler(finding) for finding in found]
-        return Checked(launch.kernel, tuple(found), ctas)
+        return Checked(launch.kernel, tuple(_together(found)), ctas)
+
+
+def _together(findings: Sequence[Finding]) -> Iterable[Finding]:
+    """One finding of those that say the same of the same lines, as where a loop is unrolled."""
+    found: dict[tuple[Any, ...], Finding] = {}
+    for finding in findings:
+        places = [(place.role, place.location.file, place.location.line, place.variable) for place in finding.places]
+        key = finding.rule, finding.severity, *places
+        first = found.get(key)
+        found[key] = finding if first is None else replace(first, times=first.times + finding.times)
+    return found.values()
 
 
 def _authored(launch: CaughtLaunch, program: Program) -> bool:

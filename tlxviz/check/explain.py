@@ -133,14 +133,14 @@ def _unfenced(conflict: Conflict, times: int, subjects: Subjects) -> Finding:
     doing = subjects.doing(after.op)
     covered = conflict.kind == "covered"
     why = (
-        f"only {second.role} fences, which the {doing} comes after; {first.role} does not"
+        f"only {second.role} fences, which PTX allows: a fence anywhere between the two orders them"
         if covered
         else f"{first.role} goes through the generic proxy, the {doing} through the asynchronous one, and only a fence "
         "orders what goes through both"
     )
     return Finding(
         "proxy-fence",
-        Severity.WARNING if covered or not before.writes else Severity.ERROR,
+        Severity.NOTE if covered else Severity.ERROR if before.writes else Severity.WARNING,
         subjects.kernel,
         f"{first.role}: {first.doing}, and {second.role}: {second.doing} later, with no fence of {first.role} between",
         (first, second),

@@ -15,7 +15,7 @@ from tlxviz.sim.shared import SharedView
 
 @dataclass(frozen=True)
 class Extent:
-    """Part of an allocation: bytes of shared memory; of tensor memory, bytes of all lanes, lane after lane."""
+    """Part of an allocation: its bytes, those of tensor memory counted along the lanes first."""
 
     low: int
     high: int
@@ -48,8 +48,8 @@ def extent_of(view: View) -> Extent:
     if isinstance(view, SharedView):
         tensor = view.outline()
         return _extent(int(tensor.storage_offset()), tensor.shape, tensor.stride(), tensor.element_size())
-    sizes, strides, start, size = view.outline()
-    return _extent(start, sizes, strides, size)
+    sizes, strides, start = view.outline()
+    return _extent(start, sizes, strides, 1)
 
 
 def _extent(start: int, sizes: Sequence[int], strides: Sequence[int], size: int) -> Extent:

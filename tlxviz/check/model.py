@@ -16,6 +16,7 @@ class Severity(StrEnum):
     WARNING = "warning"
     """Allowed only if something holds that the checker cannot see."""
     NOTE = "note"
+    """Nothing is wrong, and yet worth knowing."""
 
 
 @dataclass(frozen=True, slots=True)

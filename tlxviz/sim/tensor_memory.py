@@ -15,8 +15,6 @@ from tlxviz.sim.dtypes import cast
 from tlxviz.sim.errors import MemoryAccessError
 from tlxviz.sim.tensor_layout import COLUMN_BYTES, LANES, Axes, Piece, TensorLayout, part
 
-LANE_BYTES = 2048
-"""Of all 512 columns."""
 _MATRIX = 2
 """Dimensions of an allocation without slots."""
 
@@ -147,14 +145,14 @@ class TensorMemoryView:
         cells = None if self.cells is None else torch.zeros_like(self.cells)
         return TensorMemoryView(self.buffer, self.shape, self.dtype, cells, self._axes, span=self._span)
 
-    def outline(self) -> tuple[tuple[int, ...], tuple[int, ...], int, int]:
-        """How the view lies in tensor memory if its allocation began there: sizes and strides of what goes on with the
-        same step, the first element, all in elements, and bytes of an element. A lane follows on the one before."""
-        width = LANE_BYTES // self.dtype.itemsize
-        joined = [piece for pieces in self._axes for piece in _joined(pieces, width)]
-        strides = tuple(piece.lanes * width + piece.elements for piece in joined)
+    def outline(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        """How the view lies in tensor memory if its allocation began there: how often it goes on in each direction, how
+        far, and where it begins. Bytes are counted along the lanes first: those of a column follow on each other."""
+        size = self.dtype.itemsize
         lane, element = self._origin
-        return tuple(piece.count for piece in joined), strides, lane * width + element, self.dtype.itemsize
+        pieces = [piece for axis in self._axes for piece in axis]
+        strides = (LANES, *(piece.lanes + piece.elements * size * LANES for piece in pieces))
+        return (size, *(piece.count for piece in pieces)), strides, lane + element * size * LANES
 
     def _opened(self) -> torch.Tensor:
         """The cells of the view, with a dimension for each piece, or for several that go on from each other."""
