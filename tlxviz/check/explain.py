@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tlxviz.check.memory import Access
 from tlxviz.check.model import Finding, Severity
 from tlxviz.check.order import Acquire, Meeting
 from tlxviz.check.races import Conflict, Early, Leaving, Life, Outside, Races, Unmade
@@ -23,6 +24,7 @@ def findings_of(races: Races, program: Program) -> list[Finding]:
         *(_outside(first, times, subjects) for first, times in races.outside()),
         *(_life(first, times, subjects) for first, times in races.lives()),
         *(_unmade(first, times, subjects) for first, times in races.unmade()),
+        *(_unwritten(first, times, subjects) for first, times in races.unwritten()),
     ]
 
 
@@ -232,5 +234,22 @@ def _unmade(unmade: Unmade, times: int, subjects: Subjects) -> Finding:
         "Let all CTAs of the cluster meet once their barriers are initialised: tlx.cluster_barrier()."
         if there
         else "Make the barriers before the async tasks begin.",
+        times,
+    )
+
+
+# ---------------------------------------------------------------------- contents
+
+
+def _unwritten(access: Access, times: int, subjects: Subjects) -> Finding:
+    place, memory = subjects.access(access), subjects.memory(access)
+    return Finding(
+        "uninitialised",
+        Severity.ERROR,
+        subjects.kernel,
+        f"{place.role}: {place.doing}, which nobody has written in this CTA",
+        (place,),
+        (f"no store, copy or product into {memory} comes before it",),
+        f"Fill {memory} first, or leave the read out where there is nothing to read.",
         times,
     )

@@ -60,11 +60,13 @@ class Memory:
     Args:
         races: Told of two accesses of which one writes and that nothing orders, the later one of this run last.
         unfenced: Told of two that are ordered, but of which the asynchronous proxy might not see the first.
+        unwritten: Told of those that read what nobody has written.
     """
 
-    def __init__(self, races: Conflict, unfenced: Conflict) -> None:
+    def __init__(self, races: Conflict, unfenced: Conflict, unwritten: Callable[[Access], None]) -> None:
         self._races = races
         self._unfenced = unfenced
+        self._unwritten = unwritten
         self._cells: dict[View, _Cell] = {}
         self._descriptors: dict[tuple[int, int], _Cell] = {}
         self._allocations: dict[tuple[int, int], list[_Cell]] = {}
@@ -78,7 +80,10 @@ class Memory:
 
     def touch(self, access: Access) -> None:
         """Compares an access with those before it, and notes it."""
-        self._touch(self._cell(access), access)
+        cell = self._cell(access)
+        if not access.writes and all(other.write is None for other in cell.near):
+            self._unwritten(access)
+        self._touch(cell, access)
 
     def touch_descriptor(self, access: Access, place: tuple[int, int]) -> None:
         """The same of a descriptor in global memory."""

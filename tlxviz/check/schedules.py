@@ -14,8 +14,9 @@ A schedule is a text that says it all, so that whoever reads it in a report can 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from random import Random
 
 from tlxviz._errors import UsageError
@@ -104,7 +105,9 @@ class Schedule:
 
 
 def _unreadable(text: str, part: str) -> UsageError:
-    return UsageError(f"{text!r} is no schedule, because of {part!r}: copy the one that a finding names, such as w1x2000")
+    return UsageError(
+        f"{text!r} is no schedule, because of {part!r}: copy the one that a finding names, such as w1x2000"
+    )
 
 
 def _said(delay: Delay, program: Program) -> str:
@@ -205,19 +208,18 @@ def engines_of(program: Program) -> list[str]:
     return [engine for engine, operations in _HANDED.items() if names & operations]
 
 
-def adversarial(program: Program, count: int, seed: int = 0) -> list[Schedule]:
-    """Schedules for a kernel, the usual one first; the same for the same kernel and seed.
+def adversarial(program: Program, seed: int = 0) -> Iterator[Schedule]:
+    """Schedules for a kernel, the usual one first, without end; the same for the same kernel and seed.
 
-    First each warp group, each engine and each CTA of a cluster is much slower than all others; then some pause at
-    random places, while engines are late at random.
+    In some of them one warp group, engine or CTA of a cluster is much slower than all others; in others some pause at
+    random places, while engines are late at random. One of these follows two of those, until only they are left.
     """
-    slow = [Schedule(delays) for delays in _slow(program)]
+    yield Schedule()
     random = Random(seed)
-    # what is systematic leaves room for chance
-    found = [Schedule(), *slow[: max(1, (count * 2) // 3)]]
-    while len(found) < count:
-        found.append(_random(program, random.randrange(1_000_000)))
-    return found[:count]
+    slow = iter([Schedule(delays) for delays in _slow(program)])
+    while True:
+        yield from islice(slow, 2)
+        yield _random(program, random.randrange(1_000_000))
 
 
 def _slow(program: Program) -> Iterable[tuple[Delay, ...]]:
@@ -242,7 +244,6 @@ def _random(program: Program, seed: int) -> Schedule:
     for _ in range(random.randint(1, 3)):
         agent = random.choice(program.agents)
         delays.append(Delay(f"w{agent.index}", _ONCE, at=random.randrange(_FIRST_OPERATIONS)))
-    for engine in engines_of(program):
-        if random.random() < 0.6:
-            delays.append(Delay(engine, random.choice((_LATE // 4, _LATE)), random=True))
+    late = [engine for engine in engines_of(program) if random.random() < 0.6]
+    delays += [Delay(engine, random.choice((_LATE // 4, _LATE)), random=True) for engine in late]
     return Schedule(tuple(delays), seed)

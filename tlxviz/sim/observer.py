@@ -25,8 +25,8 @@ Sent = Any
 """What an observer wants to be told of again when something that was sent arrives."""
 
 
-class Observer(Protocol):
-    """Who watches a run. `me` is the warp group that executes `op`."""
+class Pacing(Protocol):
+    """Who holds up agents in a run."""
 
     def hold(self, me: AgentRun) -> int:
         """Cycles by which `me` is held up before an operation that others can see."""
@@ -35,6 +35,10 @@ class Observer(Protocol):
     def lag(self, me: AgentRun, engine: str) -> int:
         """Cycles by which one of `ENGINES` is late with what `me` hands it."""
         ...
+
+
+class Observer(Pacing, Protocol):
+    """Who watches a run. `me` is the warp group that executes `op`."""
 
     # agents
 
