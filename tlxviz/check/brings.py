@@ -55,12 +55,16 @@ def _of_site(program: Program, site: Site) -> Iterator[Bringing]:
     if site.kind in _NAMED:
         number = op.groups["barrier"][0]
         constant = constant_int(captured(number))
-        yield Bringing(site, Kind.THREADS, -1, -1 if constant is None else constant, 32 * site.agent.warps, number, False)
+        yield Bringing(
+            site, Kind.THREADS, -1, -1 if constant is None else constant, 32 * site.agent.warps, number, False
+        )
         return
     for value, kind, amount in _told(site):
         root = program.roots.get(value)
         if isinstance(root, BarrierArray):
-            yield Bringing(site, kind, root.index, constant_slot(value), amount, value, is_remote(op, value), _rank(value))
+            yield Bringing(
+                site, kind, root.index, constant_slot(value), amount, value, is_remote(op, value), _rank(value)
+            )
 
 
 def _told(site: Site) -> Iterator[tuple[Value, Kind, int]]:

@@ -115,7 +115,9 @@ def _circle(still: Standstill, outlooks: Sequence[Outlook]) -> Finding:
     first = still.waiters[circle[0]]
     steps = [_step(still, outlooks, here, there) for here, there in zip(circle, [*circle[1:], circle[0]], strict=True)]
     roles = [still.name(*still.waiters[number].who) for number in circle]
-    message = f"{', '.join(roles[:-1])} and {roles[-1]} wait for each other" if roles[1:] else f"{roles[0]} waits for itself"
+    message = (
+        f"{', '.join(roles[:-1])} and {roles[-1]} wait for each other" if roles[1:] else f"{roles[0]} waits for itself"
+    )
     message += f": {'; '.join(steps)}"
     concerned = [chance for number in circle for chance in outlooks[number].through]
     names = dict.fromkeys(still.waiters[number].barrier for number in circle)

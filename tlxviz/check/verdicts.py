@@ -105,7 +105,9 @@ def _missed(still: Standstill, waiter: Waiter) -> Verdict | None:
         reason = f"{who} knows of {known} of them, so that its next one is phase {known}, of the other parity"
         advice = f"Derive the parity from how often {waiter.barrier} completes: flip it once per wait."
         return Verdict(Strength.MISSED, "parity", f"{completed}, and {reason}", advice)
-    reason = f"{who} has seen {known} of them: the others came before it could ask, and it asks for the next of its parity"
+    reason = (
+        f"{who} has seen {known} of them: the others came before it could ask, and it asks for the next of its parity"
+    )
     advice = f"Let whoever completes {waiter.barrier} wait until {waiter.role} has seen the phase before."
     rule = "cluster" if still.clustered else "slot-reuse"
     return Verdict(Strength.MISSED, rule, f"{completed}, and {reason}", advice)
