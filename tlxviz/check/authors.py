@@ -17,7 +17,6 @@ _WRITTEN = frozenset(
         "ttng.async_clc_try_cancel",
         "ttng.cluster_arrive",
         "ttng.cluster_barrier",
-        "nvg.cluster_id",
     }
 )
 """Operations that no compiler makes of a kernel without synchronization of its own."""

@@ -1,23 +1,27 @@
-"""Checks a launch: a run with an observer, and what ends it early."""
+"""Checks a launch: runs with an observer under several schedules, and what ends them early."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import count, islice
 
+from tlxviz.check.agreement import comparable, disagreement
 from tlxviz.check.authors import attributed, authored
-from tlxviz.check.explain import findings_of
-from tlxviz.check.hangs import finding_of_hang
-from tlxviz.check.history import Seen
-from tlxviz.check.model import Finding
-from tlxviz.check.races import Races
-from tlxviz.check.refusals import finding_of_refusal
+from tlxviz.check.exploration import explored
+from tlxviz.check.model import Finding, Severity
+from tlxviz.check.runs import Ran, run_under
+from tlxviz.check.schedules import Schedule, adversarial
 from tlxviz.devices.model import Device
-from tlxviz.sim.errors import HangError, SimulationError, UnsupportedOperation
+from tlxviz.ir.program import Program
 from tlxviz.sim.kernels import Kernels
 from tlxviz.sim.model import CaughtLaunch
-from tlxviz.sim.watched import watch
+from tlxviz.sim.watched import all_matter, some_clusters
+
+_TURNS = 4
+"""Clusters that take turns under schedules other than the usual one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,12 @@ class Checked:
     findings: tuple[Finding, ...]
     ctas: int
     """CTAs that ran."""
+    schedules: int
+    """Schedules that they ran under."""
+
+
+SCHEDULES = 20
+"""That a launch runs under, unless somebody says otherwise."""
 
 
 class Checker:
@@ -35,10 +45,23 @@ class Checker:
 
     Args:
         device: The GPU to simulate.
+        schedules: How many schedules to run each launch under, the usual one among them.
+        replay: The only schedule to run under instead.
+        seconds: After which no other schedule of a launch is begun.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(
+        self,
+        device: Device,
+        *,
+        schedules: int = SCHEDULES,
+        replay: Schedule | None = None,
+        seconds: float = float("inf"),
+    ) -> None:
         self._device = device
+        self._schedules = schedules
+        self._replay = replay
+        self._seconds = seconds
         self._kernels = Kernels(device)
 
     def check(self, launch: CaughtLaunch) -> Checked:
@@ -48,33 +71,35 @@ class Checker:
             UnsupportedOperation: the simulator cannot run it.
         """
         program = self._kernels.program(launch)
-        races = Races()
-        ended: Finding | None = None
-        ctas = 0
-        try:
-            ctas = watch(launch, self._device, self._kernels, races).done
-        except HangError as error:
-            ended = finding_of_hang(error.report, program, Seen(races, program))
-        except UnsupportedOperation:
-            raise
-        except SimulationError as error:
-            ended = finding_of_refusal(error, program)
-            if ended is None:
-                raise
-        finally:
-            self._kernels.bind(())
-        found = [*findings_of(races, program), *([ended] if ended else [])]
+        clusters = _rotated(launch, program)
+
+        def run(schedule: Schedule) -> Ran:
+            return run_under(launch, self._device, self._kernels, schedule)
+
+        result = explored(run, self._chosen(program, clusters), time.monotonic() + self._seconds)
+        found = list(result.findings)
+        clean = not any(finding.severity is Severity.ERROR for finding in found)
+        if clean and self._replay is None and self._schedules > 1 and comparable(launch, program):
+            differs = disagreement(launch, self._device, self._kernels, clusters[:1])
+            found += [differs] if differs else []
         by_author = authored(program, launch.metadata)
         found = [attributed(finding, by_author=by_author) for finding in found]
-        return Checked(launch.kernel, tuple(_together(found)), ctas)
+        return Checked(launch.kernel, tuple(found), result.ctas, result.schedules)
+
+    def _chosen(self, program: Program, clusters: Sequence[int]) -> Iterator[Schedule]:
+        """The schedules to run under. All but the first run one cluster each, if those have nothing to do with each
+        other."""
+        if self._replay is not None:
+            yield self._replay
+            return
+        turns = count(1)
+        for schedule in islice(adversarial(program), self._schedules):
+            alone = schedule.delays and clusters
+            yield replace(schedule, clusters=(clusters[next(turns) % len(clusters)],)) if alone else schedule
 
 
-def _together(findings: Sequence[Finding]) -> Iterable[Finding]:
-    """One finding of those that say the same of the same lines, as where a loop is unrolled."""
-    found: dict[tuple[Any, ...], Finding] = {}
-    for finding in findings:
-        places = [(place.role, place.location.file, place.location.line, place.variable) for place in finding.places]
-        key = finding.rule, finding.severity, *places
-        first = found.get(key)
-        found[key] = finding if first is None else replace(first, times=first.times + finding.times)
-    return found.values()
+def _rotated(launch: CaughtLaunch, program: Program) -> tuple[int, ...]:
+    """Numbers of the clusters that take turns; none where all have to run."""
+    if all_matter(program):
+        return ()
+    return tuple(some_clusters(math.prod(launch.grid) // math.prod(program.cluster), _TURNS))

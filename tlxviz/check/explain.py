@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tlxviz.check.classes import Classes, named_barriers, ordering
+from tlxviz.check.memory import Access
 from tlxviz.check.model import Finding, Place, Severity
 from tlxviz.check.order import Acquire, Meeting
 from tlxviz.check.races import Conflict, Early, Leaving, Life, Lost, Outside, Races, Unmade
@@ -26,6 +27,7 @@ def findings_of(races: Races, program: Program) -> list[Finding]:
         *(_life(first, times, subjects) for first, times in races.lives()),
         *(_unmade(first, times, subjects) for first, times in races.unmade()),
         *(_lost(first, times, subjects) for first, times in races.lost() if classes.is_alias(first)),
+        *(_unwritten(first, times, subjects) for first, times in races.unwritten()),
     ]
 
 
@@ -252,5 +254,22 @@ def _unmade(unmade: Unmade, times: int, subjects: Subjects) -> Finding:
         "Let all CTAs of the cluster meet once their barriers are initialised: tlx.cluster_barrier()."
         if there
         else "Make the barriers before the async tasks begin.",
+        times,
+    )
+
+
+# ---------------------------------------------------------------------- contents
+
+
+def _unwritten(access: Access, times: int, subjects: Subjects) -> Finding:
+    place, memory = subjects.access(access), subjects.memory(access)
+    return Finding(
+        "uninitialised",
+        Severity.ERROR,
+        subjects.kernel,
+        f"{place.role}: {place.doing}, which nobody has written in this CTA",
+        (place,),
+        (f"no store, copy or product into {memory} comes before it",),
+        f"Fill {memory} first, or leave the read out where there is nothing to read.",
         times,
     )

@@ -68,12 +68,20 @@ class Memory:
         unfenced: Told of two that are ordered, but of which the asynchronous proxy might not see the first.
         lost: Told of what was written to some memory, of what was written later over part of it, and of what then reads
             it where the first one wrote.
+        unwritten: Told of those that read what nobody has written.
     """
 
-    def __init__(self, races: Conflict, unfenced: Conflict, lost: Callable[[Access, Access, Access], None]) -> None:
+    def __init__(
+        self,
+        races: Conflict,
+        unfenced: Conflict,
+        lost: Callable[[Access, Access, Access], None],
+        unwritten: Callable[[Access], None],
+    ) -> None:
         self._races = races
         self._unfenced = unfenced
         self._lost = lost
+        self._unwritten = unwritten
         self._writes = 0
         self._cells: dict[View, _Cell] = {}
         self._descriptors: dict[tuple[int, int], _Cell] = {}
@@ -88,7 +96,10 @@ class Memory:
 
     def touch(self, access: Access) -> None:
         """Compares an access with those before it, and notes it."""
-        self._touch(self._cell(access), access)
+        cell = self._cell(access)
+        if not access.writes and all(other.write is None for other in cell.near):
+            self._unwritten(access)
+        self._touch(cell, access)
 
     def touch_descriptor(self, access: Access, place: tuple[int, int]) -> None:
         """The same of a descriptor in global memory."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from tlxviz.check.memory import Access, Memory
 from tlxviz.check.order import Acquire, Knowledge, Meeting, Order, Release, Standing, counted_in, earliest
+from tlxviz.check.schedules import Pace
 from tlxviz.check.tally import Tally
 from tlxviz.ir.operation import Operation
 from tlxviz.sim.clusters import Cluster
@@ -139,10 +140,10 @@ class Races:
     """Watches a run.
 
     Args:
-        delay: Cycles by which a warp group is held up before an operation that others can see.
+        pace: Who is held up; nobody by default.
     """
 
-    def __init__(self, delay: Callable[[AgentRun], int] | None = None) -> None:
+    def __init__(self, pace: Pace | None = None) -> None:
         self.order = Order()
         self._conflicts = Tally[Conflict]()
         self._early = Tally[Early]()
@@ -153,14 +154,18 @@ class Races:
         self._lost = Tally[Lost]()
         self._alive: dict[tuple[int, int, int], Barrier] = {}
         """mbarriers that are initialised: by CTA, array and slot."""
-        self._delay = delay
-        self._memory = Memory(self._race, self._unfenced, self._overwritten)
+        self._pace = pace
+        self._unwritten = Tally[Access]()
+        self._memory = Memory(self._race, self._unfenced, self._overwritten, self._read_unwritten)
         self._sent: dict[int, list[tuple[Standing, Operation, At, int]]] = {}
         """What others have sent to a CTA: who, and by which of his own events."""
         self._left: dict[Cta, set[AgentRun]] = {}
 
     def hold(self, me: AgentRun) -> int:
-        return self._delay(me) if self._delay is not None else 0
+        return self._pace.hold(me) if self._pace is not None else 0
+
+    def lag(self, me: AgentRun, engine: str) -> int:
+        return self._pace.lag(me, engine) if self._pace is not None else 0
 
     # ------------------------------------------------------------------ agents
 
@@ -519,6 +524,13 @@ class Races:
 
     def _overwritten(self, written: Access, over: Access, read: Access) -> None:
         self._lost.count((written.op, over.op, read.op), lambda: Lost(written, over, read))
+
+    def unwritten(self) -> Iterable[tuple[Access, int]]:
+        """Reads of memory that nobody has written, likewise."""
+        return self._unwritten.items()
+
+    def _read_unwritten(self, access: Access) -> None:
+        self._unwritten.count(access.op, lambda: access)
 
     def _race(self, before: Access, after: Access, knowledge: Knowledge) -> None:
         self._note("race", before, after)
