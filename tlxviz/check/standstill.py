@@ -136,7 +136,7 @@ class Standstill:
         return bringings(self.program)
 
     def _waiter(self, facts: Mapping[str, Any]) -> Waiter:
-        operation, site = facts["operation"], facts["site"]
+        operation, site = str(facts["operation"]), int(facts["site"])
         at = self.program.sites[site].operation if site >= 0 else self._joins if operation == "join" else None
         return Waiter(
             facts["agent"],
