@@ -13,7 +13,7 @@ from tlxviz.check.races import Races
 from tlxviz.check.refusals import finding_of_refusal
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
-from tlxviz.sim.errors import HangError, SimulationError, UnsupportedOperation
+from tlxviz.sim.errors import HangError, LaunchLimitError, SimulationError, UnsupportedOperation
 from tlxviz.sim.kernels import Kernels
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.watched import watch
@@ -27,6 +27,10 @@ class Checked:
     findings: tuple[Finding, ...]
     ctas: int
     """CTAs that ran."""
+    schedules: int = 1
+    """Orders of events that were tried."""
+    ended: bool = False
+    """Whether it hangs, or does what hardware leaves undefined, so that nothing is gained by running it again."""
 
 
 class Checker:
@@ -45,6 +49,7 @@ class Checker:
 
         Raises:
             UnsupportedOperation: the simulator cannot run it.
+            LaunchLimitError: it asks for more than the device has.
         """
         program = self._kernels.program(launch)
         races = Races()
@@ -52,18 +57,34 @@ class Checker:
         ctas = 0
         try:
             ctas = watch(launch, self._device, self._kernels, races).done
-        except HangError as error:
-            ended = finding_of_hang(str(error), error.report, program)
-        except UnsupportedOperation:
+        except (UnsupportedOperation, LaunchLimitError):
             raise
         except SimulationError as error:
-            ended = finding_of_refusal(error, program)
+            ended = _finding_of(error, program)
         finally:
             self._kernels.bind(())
         found = [*findings_of(races, program), *([ended] if ended else [])]
         if not _authored(launch, program):
             found = [_of_compiler(finding) for finding in found]
-        return Checked(launch.kernel, tuple(_together(found)), ctas)
+        return Checked(launch.kernel, tuple(_together(found)), ctas, ended=ended is not None)
+
+    def read(self, program: Program) -> Checked:
+        """What the text of a kernel alone shows: nothing runs."""
+        return Checked(program.name, (), 0, schedules=0)
+
+    def ended(self, launch: CaughtLaunch, error: SimulationError) -> Checked:
+        """What an error shows by which a launch has ended that was executed and not checked."""
+        finding = _finding_of(error, program := self._kernels.program(launch))
+        if not _authored(launch, program):
+            finding = _of_compiler(finding)
+        return Checked(launch.kernel, (finding,), 0, ended=True)
+
+
+def _finding_of(error: SimulationError, program: Program) -> Finding:
+    """The finding that an error of the simulator stands for."""
+    if isinstance(error, HangError):
+        return finding_of_hang(str(error), error.report, program)
+    return finding_of_refusal(error, program)
 
 
 def _together(findings: Sequence[Finding]) -> Iterable[Finding]:
