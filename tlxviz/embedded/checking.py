@@ -92,7 +92,8 @@ class SuiteCheck:
         report = gather(self._device.title, self._heard)
         if report.fails(strict=self._strict):
             if error is None or isinstance(error, Stopped):
-                pytest.fail(_text(report), pytrace=False)
+                rules = ", ".join(dict.fromkeys(each.rule for each in report.findings if each.suppressed is None))
+                pytest.fail(f"tlxviz check: {rules}\n\n{_text(report)}", pytrace=False)
             item.add_report_section(name, "tlxviz check", _text(report))
         if error is not None:
             raise error
