@@ -150,6 +150,6 @@ def _key(launch: CaughtLaunch) -> tuple[Any, ...]:
 
 def _told(value: Any) -> Any:
     if isinstance(value, (bool, int, float, str)):
-        return value
+        return type(value), value  # True is not 1
     shape, strides, block = (getattr(value, name, None) for name in ("shape", "strides", "block"))
     return (tuple(shape), strides, tuple(block)) if block is not None and shape is not None else None

@@ -77,6 +77,8 @@ def _say_finding(console: Console, finding: Finding, source: Source) -> None:
 
 def _say_place(console: Console, each: Place, source: Source) -> None:
     side = when(each)
+    if not (act(each) or each.location.file):
+        return
     say(console, Text.assemble((act(each), "bold"), (f"  {side}" if side else "", SIDE)), indent=4)
     line = source.line(each.location)
     number = f"{each.location.line} | "
