@@ -75,7 +75,8 @@ def _key(finding: Finding, ran: Ran) -> Hashable:
     run ends early."""
     if finding is ran.ended:
         return "ended"
-    places = frozenset((place.role, place.location, place.variable) for place in finding.places)
+    # the two accesses; what else is named depends on which of them came first
+    places = frozenset((place.role, place.location, place.variable) for place in finding.places[:2])
     return finding.severity, finding.rule == "proxy-fence", places
 
 
