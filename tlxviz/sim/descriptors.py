@@ -36,7 +36,7 @@ class TileDescriptor:
         store: Where tiles may be kept, for memory that does not change during the launch; None for other memory.
     """
 
-    __slots__ = ("base", "block", "offset", "padding", "shape", "store_of_tiles", "strides", "tiles")
+    __slots__ = ("base", "block", "made_at", "offset", "padding", "shape", "store_of_tiles", "strides", "tiles")
 
     def __init__(
         self,
@@ -55,6 +55,8 @@ class TileDescriptor:
         self.block = tuple(block)
         self.padding = padding
         self.store_of_tiles = store
+        self.made_at: tuple[int, int] | None = None
+        """Where in memory the kernel has written it: see `find_descriptor`; None where it has not."""
         self.tiles: dict[Any, torch.Tensor] = {}
         """Tiles that are kept, by where they are."""
 
@@ -170,4 +172,6 @@ def find_descriptor(cta: Cta, base: torch.Tensor, offset: int, block: tuple[int,
         raise MemoryAccessError(
             "a TMA descriptor is used where none was made: make_tensor_descriptor has to come first"
         )
-    return TileDescriptor(found.base, found.offset, found.shape, found.strides, block, found.padding)
+    descriptor = TileDescriptor(found.base, found.offset, found.shape, found.strides, block, found.padding)
+    descriptor.made_at = base.data_ptr(), offset
+    return descriptor

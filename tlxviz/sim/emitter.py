@@ -381,6 +381,8 @@ class Emitter:
         """Nothing earlier is left to happen elsewhere when the next line runs."""
         self.flush()
         if self.timed:
+            if self.paced:
+                self.line("t += watch.hold(me)")
             self.line("if heap[0][0] < t: t = yield t")
 
     def await_load(self, ready: str) -> None:
@@ -457,6 +459,39 @@ class Emitter:
             home = peer or "-1" if not barrier else f"{barrier}.home.rank" if self.unit.clustered else "0"
             row += [f"{barrier}.array" if barrier else "-1", home, number or phase]
         self.line(f"emit(({', '.join(row)}))")
+
+    def watch(self, event: str, *details: str, at: bool = True) -> None:
+        """Tells the observer of an event at the operation being written, if there is one."""
+        if not self.watched:
+            return
+        self.line(f"watch.{event}({self.told(*details, at=at)})")
+
+    def late(self, cycle: str, engine: str) -> str:
+        """The cycle at which an engine has done what it is handed here: later than `cycle`, if it is held up."""
+        return self.let(f"{cycle} + watch.lag(me, {engine!r})", "x") if self.paced else cycle
+
+    def watch_arrival(self, cycle: str, barriers: str) -> None:
+        """Tells the observer of an arrival that is under way, and again at the cycle of its heap entry, after it."""
+        if self.watched:
+            sent = f"watch.sent({self.told(barriers)})"
+            self.line(f"heappush(heap, ({cycle}, next(seq), watch.landed, {sent}))")
+
+    def told(self, *details: str, at: bool = True) -> str:
+        """Arguments of an observer: the warp group, and with `at` the operation and when it is executed."""
+        if not at:
+            return ", ".join(["me", *details])
+        outer, inner = self.iteration()
+        return ", ".join(["me", self.constant(self.operation), f"(t, {outer}, {inner})", *details])
+
+    @property
+    def watched(self) -> bool:
+        """Whether an observer is told what this function does."""
+        return self.unit.options.watched and self.timed
+
+    @property
+    def paced(self) -> bool:
+        """Whether somebody may hold up what this function does."""
+        return self.watched or (self.unit.options.paced and self.timed)
 
     def row(self) -> str:
         """A variable with the number of the row that the next record gets; -1 where nothing is recorded."""

@@ -20,7 +20,7 @@ class SharedView:
     reads. A slot that only TMA loads write may stand for a tile that its descriptor keeps, instead of a copy of it.
     """
 
-    __slots__ = ("_derive", "_own", "_steps", "_views", "buffer", "home", "shape", "slot", "slots", "tensor")
+    __slots__ = ("_derive", "_own", "_steps", "_views", "_whole", "buffer", "home", "shape", "slot", "slots", "tensor")
 
     tensor: torch.Tensor | None
     slots: list[SharedView]
@@ -34,6 +34,7 @@ class SharedView:
         derive: Callable[[torch.Tensor], torch.Tensor] | None = None,
         steps: tuple[Callable[[SharedView], SharedView], ...] = (),
         home: Any = None,
+        whole: tuple[tuple[int, ...], torch.dtype] = ((), torch.uint8),
     ) -> None:
         self.buffer = buffer
         self.shape = tuple(shape)
@@ -43,6 +44,8 @@ class SharedView:
         """In a cluster: the CTA that it belongs to."""
         self.slot = slot
         self._derive = derive
+        self._whole = whole
+        """Shape and type of its allocation."""
         self._steps = steps
         """How it is made from its allocation, which it must not hold: nobody collects cycles now."""
         self._views: dict[Any, SharedView] = {}
@@ -59,6 +62,7 @@ class SharedView:
                 index if whole else self.slot,
                 steps=(*self._steps, lambda view, index=index: view.slots[index]),
                 home=self.home,
+                whole=self._whole,
             )
             for index in range(self.shape[0])
         ]
@@ -73,7 +77,9 @@ class SharedView:
             tensor = self.tensor
             derived = None if tensor is None else derive(tensor)
             steps = (*self._steps, lambda view: view._view(key, shape, derive))
-            found = self._views[key] = SharedView(self.buffer, shape, derived, self.slot, derive, steps, self.home)
+            found = self._views[key] = SharedView(
+                self.buffer, shape, derived, self.slot, derive, steps, self.home, self._whole
+            )
         return found
 
     def within(self, allocation: SharedView) -> SharedView:
@@ -83,10 +89,15 @@ class SharedView:
             view = step(view)
         return view
 
+    def outline(self) -> torch.Tensor:
+        """A tensor without contents that lies in its storage as the view lies in its allocation."""
+        shape, dtype = self._whole
+        allocation = SharedView(self.buffer, shape, torch.empty(shape, dtype=dtype, device="meta"))
+        return self.within(allocation).filled
+
     def twin(self) -> SharedView:
         """A new allocation like this one."""
-        dtype = torch.uint8 if self.tensor is None else self.tensor.dtype
-        return allocate(self.buffer, self.shape, dtype, self.tensor is not None)
+        return allocate(self.buffer, *self._whole, self.tensor is not None)
 
     def transposed(self, order: tuple[int, ...]) -> SharedView:
         """The same elements with dimensions in another order."""
@@ -146,4 +157,5 @@ class SharedView:
 
 def allocate(buffer: int, shape: Sequence[int], dtype: torch.dtype, values: bool) -> SharedView:
     """A new allocation, zeroed."""
-    return SharedView(buffer, shape, torch.zeros(list(shape), dtype=dtype) if values else None)
+    contents = torch.zeros(list(shape), dtype=dtype) if values else None
+    return SharedView(buffer, shape, contents, whole=(tuple(shape), dtype))

@@ -145,6 +145,15 @@ class TensorMemoryView:
         cells = None if self.cells is None else torch.zeros_like(self.cells)
         return TensorMemoryView(self.buffer, self.shape, self.dtype, cells, self._axes, span=self._span)
 
+    def outline(self) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        """How the view lies in tensor memory if its allocation began there: how often it goes on in each direction, how
+        far, and where it begins. Bytes are counted along the lanes first: those of a column follow on each other."""
+        size = self.dtype.itemsize
+        lane, element = self._origin
+        pieces = [piece for axis in self._axes for piece in axis]
+        strides = (LANES, *(piece.lanes + piece.elements * size * LANES for piece in pieces))
+        return (size, *(piece.count for piece in pieces)), strides, lane + element * size * LANES
+
     def _opened(self) -> torch.Tensor:
         """The cells of the view, with a dimension for each piece, or for several that go on from each other."""
         assert self.cells is not None

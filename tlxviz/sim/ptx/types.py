@@ -9,7 +9,7 @@ instructions see numpy arrays, because torch has no arithmetic for unsigned inte
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -24,9 +24,14 @@ Value: TypeAlias = torch.Tensor | IntArray
 
 # These lack complete annotations in torch.
 from_array: Callable[[IntArray], torch.Tensor] = cast(Any, torch).from_numpy
-broadcast_shape: Callable[..., torch.Size] = cast(Any, torch).broadcast_shapes
 broadcast_all: Callable[..., tuple[torch.Tensor, ...]] = cast(Any, torch).broadcast_tensors
 where: Callable[..., torch.Tensor] = cast(Any, torch).where
+
+
+def broadcast_shape(*shapes: Sequence[int]) -> torch.Size:
+    """The common shape of tensors of these shapes; torch's own function takes half a second when first called."""
+    return torch.Size(np.broadcast_shapes(*map(tuple, shapes)))
+
 
 SIGNED: dict[int, torch.dtype] = {8: torch.int8, 16: torch.int16, 32: torch.int32, 64: torch.int64}
 

@@ -18,6 +18,7 @@ def write_agent(e: Emitter, name: str, parameters: Sequence[str], region: Region
     e.order()
     if e.unit.pairs and e.unit.clustered and e.agent is not None and e.agent.task == 0:
         part(e)
+    e.watch("ended", at=False)
     # a default task that does nothing after its partitions have ended did end when it began to wait for them
     e.line(f"return {e.joined_at[0]} if t == {e.joined_at[1]} else t" if e.joined_at else "return t")
     e.unit.add_function(f"def {name}({', '.join(['cta', 'me', *parameters])}):", e.body, ["t = yield", *prologue(e)])

@@ -41,9 +41,11 @@ def async_copy(e: Emitter, op: Operation) -> None:
         ready = e.let(f"{loaded} if {moved} else t", "r")
     else:
         ready = e.let(f"sm.load(t, int({size} * reach.{rate}), reach.copy_latency, {size})", "r")
+    ready = e.late(ready, "copies")
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
     e.line(f"if me.group[0] < {ready}: me.group = ({ready}, {row})")
+    e.watch("copies", view)
     for result in op.results:
         e.set(result, Scalar("None"))
     if not contents(e, target):
@@ -82,7 +84,7 @@ def bulk_copy(e: Emitter, op: Operation) -> None:
     transfer = e.let(f"int({size} * reach.tma)", "x")
     x = e.queue("tma_free", transfer)
     e.line(f"sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
-    landed = f"{x} + {transfer} + reach.tma_latency"
+    landed = e.late(f"{x} + {transfer} + reach.tma_latency", "loads")
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, slot=f"{view}.slot", phase="-1", cause=row, engine=TMA)
@@ -92,6 +94,7 @@ def bulk_copy(e: Emitter, op: Operation) -> None:
         e.line(f"heappush(heap, ({landed}, next(seq), land_bulk, ({b}, {size}, {cause}, {source}, {view}.tensor)))")
     else:
         e.line(f"heappush(heap, ({landed}, next(seq), land, ({b}, {size}, {cause})))")
+    e.watch("loads", view, b)
     for result in op.results:
         e.set(result, Scalar("None"))
 
@@ -100,6 +103,7 @@ def bulk_copy(e: Emitter, op: Operation) -> None:
 def async_commit_group(e: Emitter, op: Operation) -> None:
     e.charge(slots=1)
     e.line("me.copies.append(me.group); me.group = (0, -1)")
+    e.watch("committed", at=False)
     for result in op.results:
         e.set(result, Scalar("None"))
 
@@ -118,6 +122,7 @@ def async_copy_mbarrier_arrive(e: Emitter, op: Operation) -> None:
         e.line(f"{b}.pending += {e.threads}")
     landed = e.let("max(t, me.group[0], *(done for done, _ in me.copies))", "x")
     e.line(f"heappush(heap, ({landed}, next(seq), arrive_later, ({b}, {e.threads}, {e.site()}, {row})))")
+    e.watch_arrival(landed, f"({b},)")
 
 
 @emits("ttg.async_wait")
@@ -125,6 +130,7 @@ def async_wait(e: Emitter, op: Operation) -> None:
     for result in op.results:
         e.set(result, Scalar("None"))
     drain(e, "me.copies", f"len({{q}}) > {op.attributes['num']}", 8.0)
+    e.watch("copied", "len(me.copies)", at=False)
     costs.block_barrier(e)
     if e.unit.multiplies:
         # wgmma reads shared memory by another proxy: the compiler adds a fence later

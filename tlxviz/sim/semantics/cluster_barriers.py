@@ -72,6 +72,7 @@ def cluster_barrier(e: Emitter, op: Operation) -> None:
     _release(e)
     e.order()
     e.line(f"cta.cluster.barrier.arrive(me, t, {e.warps}, {e.site()}, -1)")
+    e.watch("cluster_arrived", at=False)
     _wait(e, begin)
 
 
@@ -79,6 +80,7 @@ def meet(e: Emitter) -> None:
     """All warps of all CTAs meet; what the compiler does where the TTGIR says nothing, so no event tells of it."""
     e.order()
     e.line(f"cta.cluster.barrier.arrive(me, t, {e.unit.program.total_warps}, -1, -1)")
+    e.watch("cluster_arrived", at=False)
     _block(e, e.site())
 
 
@@ -91,6 +93,7 @@ def part(e: Emitter) -> None:
     e.line("t = max(t, *(run.remote + 1 for run in cta.agents))")
     e.order()
     e.line(f"cta.cluster.barrier.arrive(me, t, {e.unit.program.total_warps}, -1, -1)")
+    e.watch("cluster_arrived", at=False)
     _block(e, "-1")
 
 
@@ -101,6 +104,7 @@ def _arrive(e: Emitter, begin: str, *, relaxed: bool) -> None:
     row = e.row()
     e.record(begin=begin, phase="cta.cluster.barrier.completed")
     e.line(f"cta.cluster.barrier.arrive(me, t, {e.warps}, {e.site()}, {e.foreign(row)})")
+    e.watch("cluster_arrived", at=False)
 
 
 def _release(e: Emitter) -> None:
@@ -122,3 +126,4 @@ def _block(e: Emitter, site: int | str) -> None:
         e.line(f"me.blocked = ('cluster_wait', {site}, t, {outer}, {inner}, cta.cluster.barrier, -1)")
         e.line("t = yield None")
     e.line(f"t += {round(e.unit.device.cluster.barrier_cycles)}")
+    e.watch("cluster_waited", at=False)

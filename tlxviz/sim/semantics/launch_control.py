@@ -39,7 +39,8 @@ def try_cancel(e: Emitter, op: Operation) -> None:
     e.order()
     row = e.row()
     e.record(begin=begin, barrier=b)
-    latency, answer = round(figures.response_cycles), f"{row} + 1" if e.traced else row
+    latency = e.late(str(round(figures.response_cycles)), "answers")
+    answer = f"{row} + 1" if e.traced else row
     request = f"request_cluster(me, t, {latency}, {e.site()}, {b}, {response}, {answer})"
     if e.traced:
         number = e.let(request, "n")
@@ -47,6 +48,7 @@ def try_cancel(e: Emitter, op: Operation) -> None:
         e.record(begin="t", end=f"t + {latency}", slot=number, phase=phase, cause=row, engine=LAUNCH_CONTROL)
     else:
         e.line(request)
+    e.watch("answers", response, b)
     close_guard(e, width > 1)
 
 
@@ -60,6 +62,7 @@ def query_cancel(e: Emitter, op: Operation) -> None:
     e.order()  # an answer that was to land before now has
     names = [e.fresh() for _ in op.results]
     e.line(f"{', '.join(names)} = answered(me, {response})")
+    e.watch("read", response)
     e.record(begin=begin, slot=f"{response}.slot")
     for result, name in zip(op.results, names, strict=True):
         e.set(result, Scalar(name))

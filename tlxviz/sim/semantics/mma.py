@@ -9,6 +9,7 @@ from tlxviz.ir.types import MemDescType, ScalarType, TensorType, bytes_of, eleme
 from tlxviz.sim import costs
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.engine import TENSOR_CORE
+from tlxviz.sim.expressions import tuple_code
 from tlxviz.sim.representation import Absent, Dense, Uniform
 from tlxviz.sim.semantics.operands import scalar_type, skip
 from tlxviz.sim.semantics.sync import drain
@@ -181,18 +182,21 @@ def warp_group_dot(e: Emitter, op: Operation) -> None:
     x = e.let(f"sm.tensor_free - {duration}", "x")
     e.record(begin=begin, slot=slot)
     e.line(f"sm.tensor_busy += {duration}; sm.flop += {work}")
-    done = f"{x} + {duration + round(core.completion_cycles)}"
+    done = e.late(f"{x} + {duration + round(core.completion_cycles)}", "wgmma")
     if e.traced:
         e.record(begin=x, end=f"{x} + {duration}", slot=slot, phase="-1", cause=row, engine=TENSOR_CORE)
         e.line(f"me.mmas.append(({done}, {row} + 1))")
     else:
         e.line(f"me.mmas.append(({done}, -1))")
+    in_memory = [value for part in "ab" for value in op.groups[part] if isinstance(value.type, MemDescType)]
+    e.watch("multiplies", tuple_code(e.scalar(value) for value in in_memory))
     if skip(e, op):
         e.set(result, Absent())
     else:
         e.set(result, Dense(e.let(dot_code(e, op))))
     if not op.attributes.get("isAsync", False):
         drain(e, "me.mmas", "{q}", core.wait_cycles)
+        e.watch("multiplied", "0", at=False)
 
 
 @emits("ttng.warp_group_dot_wait")
@@ -202,4 +206,5 @@ def warp_group_dot_wait(e: Emitter, op: Operation) -> None:
         if operand in e.unit.arrays:
             e.unit.arrays.add(result)
     drain(e, "me.mmas", f"len({{q}}) > {op.attributes['pendings']}", e.unit.device.tensor_core.wait_cycles)
+    e.watch("multiplied", "len(me.mmas)", at=False)
     e.reading = True

@@ -48,16 +48,20 @@ def remote_store(e: Emitter, op: Operation) -> None:
     e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot", peer=rank)
-    landed = e.let(f"t + {math.ceil(size / costs_of.copy_bytes_per_cycle + costs_of.remote_latency_cycles)}", "x")
+    takes = math.ceil(size / costs_of.copy_bytes_per_cycle + costs_of.remote_latency_cycles)
+    landed = e.let(e.late(f"t + {takes}", "remote"), "x")
     e.line(f"if me.remote < {landed}: me.remote = {landed}")
     there = e.let(f"remote_view(cta, {view}, {rank})", "w")
     told = op.operand("barrier")
+    if told is None:
+        e.watch("sends", "None", there, "None")
     store = f"{there}, {value}, {e.site()}, cta"
     if told is None:
         e.line(f"heappush(heap, ({landed}, next(seq), write_remotely, ({store})))")
         return
     b = _barrier_there(e, told, rank)
     e.line(f"heappush(heap, ({landed}, next(seq), store_remotely, ({store}, {b}, {size}, {e.foreign(row)})))")
+    e.watch("sends", "None", there, b)
 
 
 @emits("ttg.async_remote_shmem_copy")
@@ -79,7 +83,7 @@ def remote_copy(e: Emitter, op: Operation) -> None:
     e.record(begin=begin, slot=f"{view}.slot", peer=rank)
     x = e.queue("tma_store_free", transfer)
     e.line(f"sm.tma_store_busy += {transfer}")
-    landed = e.let(f"{x} + {transfer + round(cluster.copy_latency_cycles)}", "x")
+    landed = e.let(e.late(f"{x} + {transfer + round(cluster.copy_latency_cycles)}", "remote"), "x")
     if e.traced:
         e.record(begin=x, end=landed, slot=f"{view}.slot", cause=row, engine=TMA, peer=rank)
     cause = e.foreign(f"{row} + 1") if e.traced else "-1"
@@ -88,6 +92,7 @@ def remote_copy(e: Emitter, op: Operation) -> None:
     read = origin if contents(e, target) else "None"
     copy = f"{there}, {read}, {e.site()}, cta, {b}, {size}, {cause}"
     e.line(f"heappush(heap, ({landed}, next(seq), copy_remotely, ({copy})))")
+    e.watch("sends", origin, there, b)
 
 
 def _barrier_there(e: Emitter, value: Value, rank: str) -> str:

@@ -39,7 +39,7 @@ def _limit(e: Emitter) -> None:
 
 
 def _enter_loop(e: Emitter, counts: bool) -> str | None:
-    if not (counts and e.traced):
+    if not (counts and (e.traced or e.watched)):
         e.loops.append("-1")
         return None
     counter = e.fresh("i")

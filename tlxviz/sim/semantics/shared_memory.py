@@ -60,6 +60,7 @@ def local_alloc(e: Emitter, op: Operation) -> None:
         costs.block_barrier(e)
         if contents(e, result):
             e.line(f"{e.scalar(result)}.store({e.dense(init)})")
+        e.watch("wrote", e.scalar(result))
 
 
 @emits("ttg.local_dealloc")
@@ -153,6 +154,7 @@ def local_load(e: Emitter, op: Operation) -> None:
     source = op.groups["src"][0]
     if is_remote(e, source):
         e.charge(latency=e.unit.device.cluster.remote_latency_cycles)
+    e.watch("read", e.scalar(source))
     if skip(e, op):
         e.set(op.result, Absent())
         return
@@ -168,6 +170,7 @@ def local_store(e: Emitter, op: Operation) -> None:
     costs.shared_traffic(e, value.type)
     if contents(e, target):
         e.line(f"{_at_hand(e, target)}.store({e.dense(value)})")
+    e.watch("wrote", e.scalar(target))
 
 
 def _at_hand(e: Emitter, view: Value) -> str:
@@ -180,6 +183,7 @@ def _at_hand(e: Emitter, view: Value) -> str:
 def local_gather(e: Emitter, op: Operation) -> None:
     e.order()  # what was to land or leave before now has
     costs.shared_traffic(e, op.result.type)
+    e.watch("read", e.scalar(op.groups["src"][0]))
     if skip(e, op):
         e.set(op.result, Absent())
         return
@@ -198,6 +202,7 @@ def local_scatter(e: Emitter, op: Operation) -> None:
         axis = op.attributes["axis"]
         dtype = held_dtype(e, target)
         e.line(f"{e.scalar(target)}.tensor.scatter_({axis}, {e.dense(index)}.long(), {e.dense(value)}.to({dtype}))")
+    e.watch("wrote", e.scalar(target))
 
 
 @emits("ttg.local_atomic_scatter_rmw")
@@ -205,6 +210,7 @@ def local_atomic(e: Emitter, op: Operation) -> None:
     e.order()  # what was to land or leave before now has
     value, target, index = op.groups["value"][0], op.groups["dst"][0], op.groups["indices"][0]
     costs.shared_traffic(e, value.type, 2)
+    e.watch("wrote", e.scalar(target))
     if not contents(e, target):
         e.set(op.result, Absent())
         return

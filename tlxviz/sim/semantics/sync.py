@@ -61,7 +61,9 @@ def drain(e: Emitter, queue: str, condition: str, cycles: float) -> None:
 @emits("ttng.init_barrier")
 def init_barrier(e: Emitter, op: Operation) -> None:
     e.charge(latency=e.unit.device.sync.mbarrier_arrive)
-    e.line(f"{barrier(e, op.groups['barrier'][0])}.init({op.attributes['count']})")
+    b = barrier(e, op.groups["barrier"][0])
+    e.watch("initialised", b)
+    e.line(f"{b}.init({op.attributes['count']})")
     if op is e.unit.meets_after:
         meet(e)
 
@@ -69,6 +71,9 @@ def init_barrier(e: Emitter, op: Operation) -> None:
 @emits("ttng.inval_barrier")
 def inval_barrier(e: Emitter, op: Operation) -> None:
     """Lifetime only."""
+    if e.watched:
+        e.order()
+        e.watch("invalidated", barrier(e, op.groups["barrier"][0]))
 
 
 def _is_bit(value: Value) -> bool:
@@ -113,6 +118,7 @@ def wait_barrier(e: Emitter, op: Operation) -> None:
         e.line(f"t += {round(sync.mbarrier_wake)}")
     with e.block("else:"):
         e.line(f"t += {round(sync.mbarrier_try_wait)}")
+    e.watch("waited", b, phase)
     e.record(begin=begin, phase=phase, cause=f"{b}.cause", barrier=b, number=number)
     close_guard(e, guarded)
 
@@ -149,15 +155,18 @@ def arrive_barrier(e: Emitter, op: Operation) -> None:
         count *= e.threads
     if remote:
         cycles = round(e.unit.device.cluster.remote_arrive_cycles)
-        x = e.let(f"max(t + {cycles}, me.remote)", "x")  # not before what was stored there earlier
-        if e.unit.pairs:
+        there = e.late(f"t + {cycles}", "remote")
+        x = e.let(f"max({there}, me.remote)", "x")  # not before what was stored there earlier
+        if e.unit.pairs or e.paced:
             e.line(f"me.remote = {x}")  # the CTA does not end before: see `cluster_barriers.part`
         arrival = f"{b}, {count}, {e.foreign(row)}, {e.site()}, cta"
         e.line(f"heappush(heap, ({x}, next(seq), arrive_remotely, ({arrival})))")
+        e.watch_arrival(x, f"({b},)")
     else:
         e.line(arrived(e, b))
         e.line(f"{b}.pending -= {count}")
         e.line(f"if {b}.pending <= 0: {b}.settle(t, {row})")
+        e.watch("arrived", b)
     close_guard(e, guarded)
 
 
@@ -188,6 +197,7 @@ def barrier_expect(e: Emitter, op: Operation) -> None:
     e.record(begin=begin, barrier=b)
     e.line(f"{b}.tx += {size}; {b}.pending -= 1; {arrived(e, b)}")
     e.line(f"if {b}.pending <= 0: {b}.settle(t, {row})")
+    e.watch("arrived", b)
     close_guard(e, guarded)
 
 
@@ -210,6 +220,7 @@ def named_barrier(e: Emitter, op: Operation) -> None:
     e.order()
     b = e.let(f"cta.named_barrier({number})", "b")
     e.line(f"{b}.last_site = {e.site()}; {b}.last_time = t")
+    e.watch("meets", b)
     if not waits:
         row = e.row()
         e.record(begin=begin, slot=number, phase=f"{b}.completed")
@@ -221,6 +232,7 @@ def named_barrier(e: Emitter, op: Operation) -> None:
         e.line(f"{b}.waiters.append(send); me.blocked = ('named_wait', {e.site()}, t, {outer}, {inner}, {b}, {number})")
         e.line("t = yield None")
     e.line(f"t += {round(sync.named_barrier)}")
+    e.watch("met", b)
     e.record(begin=begin, slot=number, phase=completed, cause=f"{b}.cause")
 
 
@@ -229,18 +241,20 @@ def named_barrier(e: Emitter, op: Operation) -> None:
 
 @emits("ttng.fence_async_shared")
 def fence_async_shared(e: Emitter, op: Operation) -> None:
-    _fence(e, e.unit.device.sync.fence_async_shared)
+    _fence(e, op, e.unit.device.sync.fence_async_shared)
 
 
 @emits("ttng.fence")
 def fence(e: Emitter, op: Operation) -> None:
-    _fence(e, e.unit.device.sync.fence_gpu)
+    _fence(e, op, e.unit.device.sync.fence_gpu)
 
 
-def _fence(e: Emitter, cycles: float) -> None:
+def _fence(e: Emitter, op: Operation, cycles: float) -> None:
     e.flush()
     begin = e.mark()
     e.line(f"t += {round(cycles)}")
+    if op.name == "ttng.fence_async_shared":
+        e.watch("fenced", at=False)
     e.record(begin=begin)
 
 

@@ -225,15 +225,17 @@ def _issue(e: Emitter, op: Operation, core: Tcgen05, work: Work, told: str, sour
     e.order()
     row = e.row()
     x, done = e.fresh("x"), e.fresh("x")
-    from_ = "max(t, me.copied[0])" if e.unit.copies_to_tensor_memory else "t"
+    from_ = e.late("max(t, me.copied[0])" if e.unit.copies_to_tensor_memory else "t", "tcgen05")
     if pair:
         outer, inner = e.iteration()
         e.line(f"{x}, {done} = multiply_paired({spec}, cta, {from_}, {row}, ({outer}, {inner}), {slot})")
     else:
         e.line(f"{x}, {done} = sm.multiply({from_}, {duration}, {complete}, {work.flop})")
+    _watch(e, op, pair)
     e.line(f"t += {takes}")
     if "is_async" not in op.attributes:
         e.line(f"if t < {done}: t = {done}")
+        e.watch("tensor_work_done", at=False)
     e.record(begin=begin, slot=slot)
     e.record(begin=x, end=done, slot=slot, cause=row, engine=TENSOR_CORE)
     cause = f"{row} + 1" if e.traced else "-1"
@@ -242,6 +244,16 @@ def _issue(e: Emitter, op: Operation, core: Tcgen05, work: Work, told: str, sour
         prepare = "of_pair" if pair else "of_one"
         finished = f"{prepare}({spec}, cta, {sources}, {told or '()'}, {cause})"
         e.line(f"heappush(heap, ({done}, next(seq), finish_product, {finished}))")
+    if told:
+        e.watch_arrival(done, f"[each for each, _ in arrivals_of_pair(cta, {told}, -1, -1)]" if pair else told)
+
+
+def _watch(e: Emitter, op: Operation, pair: bool) -> None:
+    read = [e.scalar(value) for part in ("a", "b", "a_scale", "b_scale") for value in op.groups.get(part, ())]
+    total, added = e.scalar(op.groups["d"][0]), e.scalar(op.groups["use_d"][0])
+    if added != "False":
+        read.append(total if added == "True" else f"*(({total},) if {added} else ())")
+    e.watch("tensor_work", tuple_code(read), total, str(pair))
 
 
 @emits("ttng.tc_gen5_commit")
@@ -271,3 +283,4 @@ def _commit(e: Emitter, core: Tcgen05, b: str) -> None:
     e.line(f"if {done} <= t: {done}, {cause} = t, {row}")
     arrivals = f"arrivals_of_pair(cta, ({b},), {cause}, {e.foreign(cause)})" if e.unit.pairs else f"(({b}, {cause}),)"
     e.line(f"heappush(heap, ({done}, next(seq), arrive_complete, ({e.site()}, cta, {arrivals})))")
+    e.watch_arrival(done, f"[told for told, _ in {arrivals}]")

@@ -8,7 +8,7 @@ from tlxviz.sim.effects import own_loads
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.expressions import tuple_code
-from tlxviz.sim.representation import Absent, Pointer
+from tlxviz.sim.representation import Absent, Pointer, Scalar
 from tlxviz.sim.semantics.operands import skip
 
 
@@ -26,6 +26,7 @@ def tensormap_create(e: Emitter, op: Operation) -> None:
         f"cta.tensormaps[{target.base}.data_ptr(), {target.offset}] = "
         f"make_descriptor({address.base}, {address.offset}, {box}, {dims}, {strides}, {fill})"
     )
+    e.watch("describes", f"({target.base}.data_ptr(), {target.offset})", target.base)
 
 
 @emits("ttng.tensormap_fenceproxy_acquire")
@@ -41,7 +42,8 @@ def reinterpret_tensor_descriptor(e: Emitter, op: Operation) -> None:
     if not isinstance(held, Pointer):
         raise UnsupportedOperation("a descriptor that is made from no single pointer")
     block = type_.block.shape
-    e.result_scalar(op, f"find_descriptor(cta, {held.base}, {held.offset}, {block})")
+    # looked up where it is used: the compiler moves this out of the loop that makes the descriptor
+    e.set(op.result, Scalar(f"find_descriptor(cta, {held.base}, {held.offset}, {block})"))
 
 
 @emits("tt.make_tensor_descriptor")

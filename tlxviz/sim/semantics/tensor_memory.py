@@ -66,6 +66,7 @@ def tmem_alloc(e: Emitter, op: Operation) -> None:
         e.order()
         if contents(e, result):
             e.line(f"{name}.store({e.dense(init)})")
+        e.watch("wrote", name)
         _access(e, bytes_of(init.type), "tensor_store_free", memory.store_bytes_per_cycle, memory.store_latency_cycles)
 
 
@@ -77,6 +78,7 @@ def tmem_load(e: Emitter, op: Operation) -> None:
     begin = e.mark()
     e.order()  # what was to be written before now has been
     view = e.scalar(op.groups["src"][0])
+    e.watch("read", view)
     if e.alive(result):
         e.set(result, Dense(e.let(f"{view}.tensor.clone()")))
     else:
@@ -98,6 +100,7 @@ def tmem_store(e: Emitter, op: Operation) -> None:
     e.order()  # what was to be read before now has been
     if needed:
         e.line(f"{e.scalar(target)}.store({code})")
+    e.watch("wrote", e.scalar(target))
     _access(e, bytes_of(value.type), "tensor_store_free", memory.store_bytes_per_cycle, memory.store_latency_cycles)
     e.record(begin=begin, slot=f"{e.scalar(target)}.slot")
     close_guard(e, guarded)
@@ -139,14 +142,17 @@ def _copy(e: Emitter, op: Operation, from_: str, to: str, b: str) -> None:
     row = e.row()
     e.record(begin=begin, slot=f"{to}.slot")
     x = e.queue("tensor_copy_free", round(count * memory.copy_interval_cycles))
-    done = e.let(f"{x} + {round(memory.copy_cycles + (count - 1) * memory.copy_interval_cycles)}", "x")
+    took = round(memory.copy_cycles + (count - 1) * memory.copy_interval_cycles)
+    done = e.let(e.late(f"{x} + {took}", "tcgen05"), "x")
     e.line(f"me.copied = max(me.copied, ({done}, {row}))")
+    e.watch("tensor_work", f"({from_},)", to, str(e.unit.pairs))
     if contents(e, target):
         copied = f"copies_of_pair(cta, {from_}, {to})" if e.unit.pairs else f"(({from_}, {to}),)"
         e.line(f"heappush(heap, ({done}, next(seq), copy_to_tensor_memory, ({copied}, {scales}, me.products, loop)))")
     if b:
         arrivals = f"arrivals_of_pair(cta, ({b},), {row}, {e.foreign(row)})" if e.unit.pairs else f"(({b}, {row}),)"
         e.line(f"heappush(heap, ({done}, next(seq), arrive_complete, ({e.site()}, cta, {arrivals})))")
+        e.watch_arrival(done, f"[told for told, _ in {arrivals}]")
 
 
 def _is_of_scales(value: Value) -> bool:

@@ -39,6 +39,16 @@ def _block_bytes(type_: Type) -> int:
     return bytes_of(type_)
 
 
+def _watch_tile(e: Emitter, op: Operation, told: str) -> None:
+    """Tells the observer which descriptor a copy uses, and where in its tensor the tile begins."""
+    operand = op.operand("desc")
+    held = e.held.get(operand) if operand is not None else None
+    if not e.watched or not isinstance(held, Scalar):
+        return
+    at = _coordinates(e, op) if op.groups.get("coords") else "()"
+    e.watch("uses", held.code, at, told)
+
+
 def _issue_cycles(e: Emitter, type_: Type) -> float:
     """A copy of a block: as many instructions as it has boxes, each as wide as the swizzle."""
     tma = e.unit.device.tma
@@ -88,7 +98,9 @@ def tma_load(e: Emitter, op: Operation) -> None:
         source = f"({e.scalar(op.groups['desc'][0])}, {at}, {view})" if needed else "None"
         outer, inner = e.iteration()
         mask = e.scalar(to_several)
-        e.line(f"multicast({load}, cta, {mask}, t, {b}, {row}, ({outer}, {inner}), {source})")
+        e.line(f"multicast({load}, cta, {mask}, {e.late('t', 'loads')}, {b}, {row}, ({outer}, {inner}), {source})")
+        e.watch("loads", view, b, mask)
+        _watch_tile(e, op, b)
         close_guard(e, guarded)
         return
     rate = "own_tma" if op in own_loads(e.unit.program) else "tma"
@@ -98,7 +110,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
     taken = e.let(f"int({size} * reach.{rate})", "x")
     x = e.queue("tma_free", taken)
     e.line(f"sm.tma_busy += {taken}; sm.tma_load_bytes += {size}")
-    landed = f"{x} + {taken} + reach.tma_latency"
+    landed = e.late(f"{x} + {taken} + reach.tma_latency", "loads")
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, cause=row, engine=TMA, barrier=b)
@@ -115,6 +127,8 @@ def tma_load(e: Emitter, op: Operation) -> None:
     if remote:
         landing, arguments = "land_for_pair", f"({landing}, {e.site()}, cta, {arguments})"
     e.line(f"heappush(heap, ({landed}, next(seq), {landing}, {arguments}))")
+    e.watch("loads", view, b)
+    _watch_tile(e, op, b)
     close_guard(e, guarded)
 
 
@@ -133,7 +147,7 @@ def tma_store(e: Emitter, op: Operation) -> None:
     e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
-    x = e.queue("tma_store_free", transfer)
+    x = e.late(e.queue("tma_store_free", transfer), "stores")
     e.line(f"sm.tma_store_busy += {transfer}; sm.tma_store_bytes += {size}")
     done = e.let(f"{x} + {transfer + round(tma.store_latency_cycles)}", "x")
     if e.traced:
@@ -143,6 +157,8 @@ def tma_store(e: Emitter, op: Operation) -> None:
         e.line(f"me.stores.append(({done}, -1))")
     for result in op.results:
         e.set(result, Scalar(done))
+    e.watch("stores", view)
+    _watch_tile(e, op, "None")
     if not e.values:
         return
     e.wrote()
@@ -170,6 +186,7 @@ def tma_store(e: Emitter, op: Operation) -> None:
 @emits("ttng.async_tma_store_wait")
 def tma_store_wait(e: Emitter, op: Operation) -> None:
     drain(e, "me.stores", f"len({{q}}) > {op.attributes['pendings']}", STORE_WAIT_CYCLES)
+    e.watch("stored", "len(me.stores)", at=False)
     costs.block_barrier(e)  # one warp has waited for all
 
 
@@ -181,6 +198,7 @@ def tma_store_token_wait(e: Emitter, op: Operation) -> None:
     if isinstance(token, Scalar) and token.code != "None":
         first = f"{{q}} and {{q}}[0][0] <= {token.code}"
     drain(e, "me.stores", first, STORE_WAIT_CYCLES)
+    e.watch("stored", "len(me.stores)", at=False)
     costs.block_barrier(e)
     for target, condition in zip(op.groups.get("barriers", ()), op.groups.get("barrier_preds", ()), strict=True):
         b = barrier(e, target)
@@ -188,6 +206,7 @@ def tma_store_token_wait(e: Emitter, op: Operation) -> None:
         with e.block(f"if {e.scalar(condition)}:"):
             e.line(f"{arrived(e, b)}; {b}.pending -= 1")
             e.line(f"if {b}.pending <= 0: {b}.settle(t, {'len(rows) - 1' if e.traced else '-1'})")
+            e.watch("arrived", b)
 
 
 @emits("ttng.async_tma_prefetch", "ttng.prefetch", "ttng.prefetch_tensormap")

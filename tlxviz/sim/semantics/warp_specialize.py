@@ -26,6 +26,7 @@ def warp_specialize(e: Emitter, op: Operation) -> None:
         e.line(f"{run} = AgentRun(cta, {agent.index}, {e.unit.first_thread[agent.index]})")
         e.line(f"{run}.generator = {function}({', '.join(['cta', run, *captured])})")
         e.line(f"cta.spawn({run}, t + {delay})")
+        e.watch("spawned", run, at=False)
     assert default is not None
     e.charge(latency=delay)  # the default task meets the others when they start
     block = default.entry
@@ -40,6 +41,7 @@ def warp_specialize(e: Emitter, op: Operation) -> None:
         e.line("cta.joiner = (send, 1); me.blocked = ('join', -1, t, -1, -1, None, 0)")
         e.line("t = yield None")
     e.line(f"{e.joined_at[1]} = t")
+    e.watch("joined", at=False)
     for result, value in zip(op.results, yielded, strict=False):
         e.set(result, value)
 
