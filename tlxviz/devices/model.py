@@ -233,6 +233,8 @@ class TensorMemory:
     """First copy from shared memory (tcgen05.cp), from issue to arrival."""
     copy_interval_cycles: float
     """Each further copy that follows it."""
+    load_least_cycles: float = 0.0
+    """A load that waits for nobody, however narrow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -197,6 +197,16 @@ def special(e: Emitter, type_: Type, uses: float = 1.0) -> None:
     )
 
 
+_THREE_INPUTS = frozenset(f"arith.{name}" for name in ("maxnumf", "minnumf", "maximumf", "minimumf"))
+"""On Blackwell one instruction gives the largest or smallest of three (FMNMX3)."""
+
+
+def _combined_at_once(e: Emitter, type_: TensorType, combine: Operation | None) -> int:
+    """Numbers that one instruction adds to what a thread has combined."""
+    three = combine is not None and combine.name in _THREE_INPUTS and element_of(type_) == ScalarType("f32")
+    return 2 if three and e.unit.device.capability >= (10, 0) else 1
+
+
 _MEETING = 12
 """Instructions of a warp that leaves its part of a reduction in shared memory and gets the whole: addresses and
 predicates, two writes and two reads, three barriers (as ptxas writes them for CUDA 12)."""
@@ -217,9 +227,10 @@ def reduction(e: Emitter, type_: Type, axis: int, combine: Operation | None, val
     rows = own / along
     step = logic if combine is not None and combine.name in _LOGIC else _plain
     fresh = not e.started
-    step(e, type_, float(values))
+    at_once = _combined_at_once(e, type_, combine)
+    step(e, type_, values / at_once)
     # what another operation of this stretch gives is combined as it comes
-    chain = along * alu.latency_cycles if fresh else alu.latency_cycles
+    chain = along / at_once * alu.latency_cycles if fresh else alu.latency_cycles
     steps = math.ceil(math.log2(lanes)) if lanes > 1 else 0
     moves = rows * steps * values * _crowd(e)
     e.charge(

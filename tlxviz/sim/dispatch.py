@@ -32,6 +32,8 @@ class Outcome:
     sms: list[Sm]
     traced: list[Cta]
     """Traced CTAs, ended or not, with their rows."""
+    footprint: int = 0
+    """Bytes of the launch's tensors."""
     cycles: int = 0
     """From the first CTA's start to the last one's end."""
     now: int = 0
@@ -65,7 +67,16 @@ class Outcome:
                 latest.append(int(run.blocked[2]))
         now = max(latest, default=self.cycles)
         ends = dict(self.last_end)
-        return Outcome(list(self.sms), copies, self.cycles, now, done=self.done, last_end=ends, goes_on=True)
+        return Outcome(
+            list(self.sms),
+            copies,
+            self.footprint,
+            self.cycles,
+            now,
+            done=self.done,
+            last_end=ends,
+            goes_on=True,
+        )
 
 
 def _waits(run: AgentRun) -> bool:

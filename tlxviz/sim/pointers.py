@@ -7,7 +7,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from tlxviz.sim.errors import MemoryAccessError, SimulationError
 
@@ -38,25 +40,27 @@ def reached_from(tensors: Sequence[torch.Tensor], numbers: Sequence[int]) -> tup
     Returns:
         A tensor of each storage that they lead to, and the addresses of the storages of those tensors that hold them.
     """
+    wide = [tensor for tensor in tensors if tensor.dtype in (torch.int64, torch.uint64) and tensor.numel()]
+    if not wide and not numbers:
+        return [], []
     storages = [storage for storage in storages_of_process() if storage.nbytes()]
-    starts = [storage.data_ptr() for storage in storages]
-    reached: dict[int, torch.Tensor] = {}
+    starts = np.array([storage.data_ptr() for storage in storages], np.uint64)
+    ends = starts + np.array([storage.nbytes() for storage in storages], np.uint64)
+    reached: set[int] = set()
 
-    def reach(address: int) -> bool:
-        at = bisect_right(starts, address) - 1
-        if at < 0 or address >= starts[at] + storages[at].nbytes():
-            return False
-        reached[starts[at]] = torch.empty(0, dtype=torch.uint8).set_(storages[at])
-        return True
+    def reach(numbers: NDArray[np.uint64]) -> bool:
+        at = np.searchsorted(starts, numbers, "right").astype(np.int64) - 1
+        found = np.unique(at[(at >= 0) & (numbers < ends[at])])
+        reached.update(found.tolist())
+        return bool(len(found))
 
     tables = [
         tensor.untyped_storage().data_ptr()
-        for tensor in tensors
-        if tensor.dtype in (torch.int64, torch.uint64) and sum(map(reach, tensor.flatten().tolist()))
+        for tensor in wide
+        if reach(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().view(np.uint64).reshape(-1))
     ]
-    for number in numbers:
-        reach(number)
-    return list(reached.values()), tables
+    reach(np.array([number for number in numbers if 0 < number < 1 << 64], np.uint64))
+    return [torch.empty(0, dtype=torch.uint8).set_(storages[at]) for at in sorted(reached)], tables
 
 
 class AddressSpace:

@@ -332,23 +332,14 @@ def launch_cycles(launch: CaughtLaunch, program: Program, device: Device, outcom
     return cycles + round(device.launch.kernel_ns * device.clock.boost_mhz / 1000)
 
 
-def footprint(launch: CaughtLaunch) -> int:
-    """Bytes of the launch's tensors."""
-    tensors = (tensor_of(value) for _, value in launch.parameters)
-    return sum(
-        {t.untyped_storage().data_ptr(): t.untyped_storage().nbytes() for t in tensors if t is not None}.values()
-    )
-
-
 def clock_of(program: Program, device: Device) -> float:
     """The SM clock: what power leaves while the tensor cores multiply, else the highest."""
     return device.clock.sustained_mhz if multiplies(program) else device.clock.boost_mhz
 
 
 def _traffic(launch: CaughtLaunch, program: Program, device: Device, outcome: Outcome) -> Traffic:
-    size = footprint(launch)
-    in_l2 = resident(device, size, shared=shares(program))
-    return traffic(outcome.sms, outcome.done, math.prod(launch.grid), size, in_l2=in_l2)
+    in_l2 = resident(device, outcome.footprint, shared=shares(program))
+    return traffic(outcome.sms, outcome.done, math.prod(launch.grid), outcome.footprint, in_l2=in_l2)
 
 
 def statistics(launch: CaughtLaunch, program: Program, device: Device, outcome: Outcome, per_sm: int) -> dict[str, Any]:

@@ -15,13 +15,14 @@ from tlxviz.sim.compiler import CompiledKernel
 from tlxviz.sim.dispatch import Dispatcher, Outcome, Tracing
 from tlxviz.sim.effects import computes_addresses, multiplies, shares, talks
 from tlxviz.sim.errors import HangError
+from tlxviz.sim.footprint import footprint
 from tlxviz.sim.kernels import CYCLE_LIMIT, Kernels, quiet_process, written_tensors
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import Placement, place
 from tlxviz.sim.pointers import reached_from
 from tlxviz.sim.reach import reach
-from tlxviz.sim.record import footprint, launch_cycles, launch_trace, tensor_of
+from tlxviz.sim.record import launch_cycles, launch_trace, tensor_of
 from tlxviz.sim.recording import Recording
 from tlxviz.sim.unit import Options
 from tlxviz.trace.model import LaunchTrace, Trace
@@ -115,7 +116,7 @@ class SimulatedRecorder:
         asked = sorted({number for each in asking for number in each.ctas or ()})
         traced = placement.with_mates(number for number in asked if number < total)
         tracing = Tracing(traced, first_sm=any(each.ctas is None for each in asking))
-        outcome = Outcome([], [])
+        outcome = Outcome([], [], footprint(launch, program))
         arguments = self._kernels.arguments(launch)
         numbers: list[int] = []
 
@@ -127,7 +128,7 @@ class SimulatedRecorder:
             self._device,
             placement,
             per_sm,
-            reach(self._device, footprint(launch), total, shared=shares(program), multiplies=multiplies(program)),
+            reach(self._device, outcome.footprint, total, shared=shares(program), multiplies=multiplies(program)),
             arguments,
             # a handful of CTAs is recorded and forgotten in less time than a second version is compiled in
             lambda: kernel(bool(tracing) and len(numbers) <= _FEW),

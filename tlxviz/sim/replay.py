@@ -21,12 +21,13 @@ from tlxviz.sim.dispatch import Dispatcher, Outcome, Tracing
 from tlxviz.sim.effects import multiplies, shares, takes_over, talks
 from tlxviz.sim.engine import AgentRun, Barrier, Cta
 from tlxviz.sim.errors import HangError, UnsupportedOperation
+from tlxviz.sim.footprint import footprint
 from tlxviz.sim.kernels import CYCLE_LIMIT, Kernels, quiet_process
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.placement import place
 from tlxviz.sim.reach import reach
-from tlxviz.sim.record import footprint, launch_cycles, launch_flop, statistics, totals_of_sms
+from tlxviz.sim.record import launch_cycles, launch_flop, statistics, totals_of_sms
 from tlxviz.sim.rows import COLUMNS, table_of
 from tlxviz.sim.unit import Options
 
@@ -146,7 +147,7 @@ def replay(launch: CaughtLaunch, device: Device, ctas: Sequence[int], *, cycle_l
     per_sm = check_launch(program, launch.metadata, launch.grid, device)
     placement = place(program.cluster, launch.grid, device)
     traced = placement.with_mates(number for number in ctas if 0 <= number < total)
-    outcome = Outcome([], [])
+    outcome = Outcome([], [], footprint(launch, program))
     arguments = kernels.arguments(launch)
 
     def kernel() -> Any:
@@ -155,7 +156,7 @@ def replay(launch: CaughtLaunch, device: Device, ctas: Sequence[int], *, cycle_l
     def plain() -> Any:
         return kernels.kernel(launch, Options(False, False, cycle_limit))
 
-    data = reach(device, footprint(launch), total, shared=shares(program), multiplies=multiplies(program))
+    data = reach(device, outcome.footprint, total, shared=shares(program), multiplies=multiplies(program))
     dispatcher = Dispatcher(program, device, placement, per_sm, data, arguments, plain, kernel)
     numbers = list(range(total)) if traced and talks(program) else sorted(traced)
     hang: dict[str, Any] | None = None

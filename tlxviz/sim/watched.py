@@ -20,7 +20,8 @@ from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.observer import Observer, Pacing
 from tlxviz.sim.placement import Placement, place
 from tlxviz.sim.reach import reach
-from tlxviz.sim.record import footprint, launch_trace
+from tlxviz.sim.footprint import footprint
+from tlxviz.sim.record import launch_trace
 from tlxviz.sim.unit import Options
 from tlxviz.trace.model import LaunchTrace
 
@@ -116,7 +117,7 @@ def _run(
         found.bind(watch=pacing)
         return found
 
-    data = reach(device, footprint(launch), total, shared=shares(program), multiplies=multiplies(program))
+    data = reach(device, footprint(launch, program), total, shared=shares(program), multiplies=multiplies(program))
     dispatcher = Dispatcher(program, device, placement, per_sm, data, arguments, kernel, kernel)
     traced = placement.with_mates(numbers[:1]) if options.traced else frozenset[int]()
     with torch.inference_mode(), quiet_process():

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from kernel_runner import Run, h200, run_kernel, run_ttgir
+from kernel_runner import Run, b200, h200, run_kernel, run_ttgir
 
 from tlxviz.launch.model import HostDescriptor
+from tlxviz.sim.semantics.foreign_code import instructions_of
 from tlxviz.trace.model import TrackKind
 
 triton = pytest.importorskip("triton")
@@ -231,6 +232,72 @@ def test_the_larger_of_two_takes_twice_as_long_as_their_sum():
     alu = DEVICE.alu
     longer = 8 * 128 * 128 * (1 / alu.minmax - 1 / alu.fp32)
     assert cycles(True) - cycles(False) == pytest.approx(longer, rel=0.02)
+
+
+@triton.jit
+def largest(x_ptr, y_ptr):
+    at = tl.arange(0, 128)[:, None] * 128 + tl.arange(0, 128)[None, :]
+    tl.store(y_ptr + tl.arange(0, 128), tl.max(tl.load(x_ptr + at), 1))
+
+
+def test_blackwell_takes_the_largest_of_three_at_once():
+    """128 x 128 numbers, a row of them over 32 lanes of which each has 4: twice 32 rows a warp.
+
+    Half as many instructions as on a GPU that takes two: 16384 results over those of a cycle, but for one a row.
+    """
+    x, y = torch.randn(128, 128), torch.zeros(128)
+    two, three = (
+        run_kernel(largest, (1,), x, y, device=device).trace.statistics["logic_busy_cycles"]
+        for device in (h200(), b200())
+    )
+    assert torch.equal(y, x.max(1).values)
+    assert two - three == pytest.approx(128 * 128 / ALU.compare / 2, rel=0.01)
+
+
+@triton.jit
+def assembled(x_ptr, y_ptr, ASM: tl.constexpr):
+    at = tl.arange(0, 16384)
+    x = tl.load(x_ptr + at)
+    y = tl.inline_asm_elementwise(ASM, "=r,=r,r,r", [x], dtype=tl.float32, is_pure=True, pack=2)
+    tl.store(y_ptr + at, y)
+
+
+DOUBLED = """{
+    .reg .b64 pair, twice;            // two declarations; the pair has registers of its own already
+    mov.b64 pair, { $2, $3 };
+    add.rn.f32x2 twice, pair, pair;
+    mov.b64 { $0, $1 }, twice;
+}"""
+TWICE_DOUBLED = DOUBLED.replace("mov.b64 { $0", "add.rn.f32x2 twice, twice, twice;\n    mov.b64 { $0")
+
+
+def test_arithmetic_on_pairs_has_the_rate_of_single_numbers():
+    """16384 numbers: another addition is one result each, at 128 a cycle."""
+
+    def busy(asm: str, times: int) -> float:
+        x, y = torch.randn(16384), torch.zeros(16384)
+        found = run_kernel(assembled, (1,), x, y, ASM=asm, device=b200())
+        assert torch.equal(y, times * x)
+        return found.trace.statistics["issue_busy_cycles"]
+
+    assert busy(TWICE_DOUBLED, 4) - busy(DOUBLED, 2) == 16384 / b200().alu.fp32 == 128
+
+
+@pytest.mark.parametrize(
+    ("asm", "instructions"),
+    [
+        (DOUBLED, 2),
+        (TWICE_DOUBLED, 4),
+        ("mov.b32 $0, { $1, $2 };", 1),  # halves of a register have to be put together
+        ("mov.b64 $0, { a, b, c, d };", 1),
+        ("mov.u32 $0, %smid;", 1),
+        ("{ .reg .pred p; setp.ne.s32 p, $1, 0; again: @!p bra again; @p add.s32 $0, $1, 1; }", 3),
+        ("ex2.approx.ftz.f32 $0, $1 /* first; then */ ; // rcp.approx;", 1),
+        ("// nothing", 1),
+    ],
+)
+def test_instructions_of_inline_assembly(asm: str, instructions: int):
+    assert instructions_of(asm) == instructions
 
 
 @triton.jit

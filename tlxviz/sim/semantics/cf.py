@@ -8,6 +8,7 @@ from tlxviz.ir.operation import Block, Operation, Region, Value
 from tlxviz.ir.types import PointerType, TensorType, element_of
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.errors import UnsupportedOperation
+from tlxviz.sim.order import compiled_order
 from tlxviz.sim.representation import Absent, Dense, DensePointers, Held, Pointer, Scalar, codes, shape_of
 
 
@@ -15,7 +16,7 @@ def emit_body(e: Emitter, region: Region) -> list[str]:
     """Writes a function's body; gives the expressions of what it returns, as `passed` has them."""
     if len(region.blocks) == 1:
         block = region.entry
-        for operation in block.body:
+        for operation in compiled_order(block.body):
             e.emit(operation)
         return passed(e, block.yielded)
     return _graph(e, region)
@@ -48,7 +49,7 @@ def _graph(e: Emitter, region: Region) -> list[str]:
             e.line(f"if t > {e.unit.options.cycle_limit}: runaway(t)")
         for number, block in enumerate(region.blocks):
             with e.block(f"{'if' if number == 0 else 'elif'} {state} == {number}:"):
-                for operation in block.body:
+                for operation in compiled_order(block.body):
                     e.emit(operation)
                 _leave(e, block, state, numbers, results)
     e.unbounded -= 1

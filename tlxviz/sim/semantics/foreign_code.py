@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tlxviz.ir.markers import probe_number, range_bound
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.types import ScalarType, TensorType, element_of
@@ -62,12 +64,32 @@ def _asm_type(value: Value) -> str:
     return element.name if isinstance(element, ScalarType) else "ptr"
 
 
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_INSTRUCTION = re.compile(r"[\s{}]*(?:[\w$%]+\s*:(?!:)[\s{}]*)?(?:@\s*!?\s*\S+\s+)?([.\w:]+)\s*(.*)", re.DOTALL)
+"""What stands before a semicolon: an instruction's name and its operands."""
+
+
+def instructions_of(text: str) -> int:
+    """Instructions of the machine that inline assembly is, for the elements that it takes at once.
+
+    Declarations are none, and two registers that are given one name need no move. Arithmetic on such a pair is one
+    instruction, and keeps the pipe busy for two.
+    """
+    count = 0
+    for part in _COMMENT.sub(" ", text).split(";"):
+        found = _INSTRUCTION.match(part)
+        if found is None or found[1].startswith("."):
+            continue
+        pairs = found[1] == "mov.b64" and found[2].count(",") == 2 and "{" in found[2]
+        count += 0 if pairs else 2 if ".f32x2" in found[1] else 1
+    return max(1, count)
+
+
 def _asm_cost(e: Emitter, op: Operation, text: str) -> None:
     type_ = op.results[0].type if op.results else op.operands[0].type if op.operands else ScalarType("i32")
     packed = max(1, int(op.attributes.get("packed_element", 1)))
-    statements = max(1, text.count(";"))
     functions = sum(text.count(name) for name in ("ex2.", "lg2.", "rcp.", "rsqrt.", "sqrt.", "tanh.", "sin.", "cos."))
-    costs.issue(e, type_, statements / packed)
+    costs.issue(e, type_, instructions_of(text) / packed)
     if functions:
         costs.special(e, type_, functions / packed)
 

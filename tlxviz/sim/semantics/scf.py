@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tlxviz.ir.operation import Block, Operation, Value
 from tlxviz.sim.emitter import Emitter, emits
+from tlxviz.sim.order import compiled_order
 from tlxviz.sim.representation import Absent, Held, Scalar, codes, rebuild, shape_of
 
 ARRIVALS = frozenset({"ttng.arrive_barrier", "tlx.warp_barrier_arrive"})
@@ -120,7 +121,7 @@ def emit_for(e: Emitter, op: Operation) -> None:
 
 def _body(e: Emitter, block: Block) -> list[Held]:
     """Writes a block but for its terminator; gives the representations of what it yields."""
-    for operation in block.body:
+    for operation in compiled_order(block.body):
         e.emit(operation)
     yielded = [e.get(value) if e.alive(value) else Absent() for value in block.yielded]
     e.settle_loads()

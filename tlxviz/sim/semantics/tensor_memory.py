@@ -41,11 +41,20 @@ def _order_tokens(e: Emitter, op: Operation) -> None:
             e.set(result, Scalar("None"))
 
 
-def _access(e: Emitter, size: int, unit: str, per_cycle: float, latency: float) -> None:
-    """Warps move `size` bytes between registers and tensor memory, and wait until they are there."""
-    transfer = math.ceil(size / per_cycle)
-    x = e.queue(unit, transfer)
-    e.line(f"t = {x} + {transfer + round(latency)}")
+def _load(e: Emitter, size: int) -> None:
+    """Warps read `size` bytes, and wait until they have them."""
+    memory = figures(e)
+    transfer = math.ceil(size / memory.load_bytes_per_cycle)
+    x = e.queue("tensor_load_free", transfer)
+    e.line(f"t = {x} + {max(transfer + round(memory.load_latency_cycles), round(memory.load_least_cycles))}")
+
+
+def _store(e: Emitter, size: int) -> None:
+    """Warps write `size` bytes, and wait until they are there."""
+    memory = figures(e)
+    transfer = math.ceil(size / memory.store_bytes_per_cycle)
+    x = e.queue("tensor_store_free", transfer)
+    e.line(f"t = {x} + {transfer + round(memory.store_latency_cycles)}")
 
 
 @emits("ttng.tmem_alloc")
@@ -67,12 +76,12 @@ def tmem_alloc(e: Emitter, op: Operation) -> None:
         if contents(e, result):
             e.line(f"{name}.store({e.dense(init)})")
         e.watch("wrote", name)
-        _access(e, bytes_of(init.type), "tensor_store_free", memory.store_bytes_per_cycle, memory.store_latency_cycles)
+        _store(e, bytes_of(init.type))
+        costs.block_barrier(e)
 
 
 @emits("ttng.tmem_load")
 def tmem_load(e: Emitter, op: Operation) -> None:
-    memory = figures(e)
     result = op.results[0]
     e.flush()
     begin = e.mark()
@@ -84,13 +93,12 @@ def tmem_load(e: Emitter, op: Operation) -> None:
     else:
         e.set(result, Absent())
     _order_tokens(e, op)
-    _access(e, bytes_of(result.type), "tensor_load_free", memory.load_bytes_per_cycle, memory.load_latency_cycles)
+    _load(e, bytes_of(result.type))
     e.record(begin=begin, slot=f"{view}.slot")
 
 
 @emits("ttng.tmem_store")
 def tmem_store(e: Emitter, op: Operation) -> None:
-    memory = figures(e)
     value, target = op.groups["value"][0], op.groups["dst"][0]
     needed = contents(e, target)
     code = e.dense(value) if needed else ""
@@ -101,8 +109,9 @@ def tmem_store(e: Emitter, op: Operation) -> None:
     if needed:
         e.line(f"{e.scalar(target)}.store({code})")
     e.watch("wrote", e.scalar(target))
-    _access(e, bytes_of(value.type), "tensor_store_free", memory.store_bytes_per_cycle, memory.store_latency_cycles)
+    _store(e, bytes_of(value.type))
     e.record(begin=begin, slot=f"{e.scalar(target)}.slot")
+    costs.block_barrier(e)  # Triton lets the warps meet once their stores are there
     close_guard(e, guarded)
     _order_tokens(e, op)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tlxviz.ir.operation import Operation, Region, Value
 from tlxviz.sim.emitter import Emitter, emits
+from tlxviz.sim.order import compiled_order
 from tlxviz.sim.representation import Absent, Held, codes, rebuild
 from tlxviz.sim.semantics.agents import write_agent
 
@@ -30,7 +31,7 @@ def warp_specialize(e: Emitter, op: Operation) -> None:
     assert default is not None
     e.charge(latency=delay)  # the default task meets the others when they start
     block = default.entry
-    for operation in block.body:
+    for operation in compiled_order(block.body):
         e.emit(operation)
     yielded = [e.get(value) for value in block.yielded]
     e.settle_loads()
