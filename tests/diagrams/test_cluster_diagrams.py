@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from analysis.cluster_kernels import copied, pair
 from sim.kernel_runner import fbtriton_only
+from tui.cluster_scene import rings
 
 from tlxviz.analysis.account import Account
 from tlxviz.analysis.cta_view import cta_view
@@ -141,6 +142,14 @@ def test_without_clusters_a_cta_is_alone() -> None:
     alone = replace(launch, cluster=(1, 1, 1))
     text = KINDS["timeline"].dot(Subject(program_of(alone), alone, iterations=(0, 6)))
     assert "of its cluster" not in text
+
+
+def test_of_a_large_cluster_those_are_drawn_that_have_to_do_with_the_cta() -> None:
+    """Three rings of two CTAs, as one cluster."""
+    launch = rings(3)
+    launch.cluster = (6, 1, 1)
+    text = KINDS["timeline"].dot(Subject(program_of(happened()), launch, 2, (0, 3)))
+    assert [cta for cta in range(6) if f"CTA {cta}, rank {cta} of cluster 0" in text] == [2, 3]
 
 
 def test_stalls_keep_what_crosses() -> None:

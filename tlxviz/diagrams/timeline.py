@@ -24,6 +24,8 @@ _ITERATIONS = 3
 """That are shown where nobody asks for some."""
 _MOST = 500
 """Pieces; more are no picture."""
+_MOST_CTAS = 4
+"""That are drawn of a cluster."""
 _ITERATION_HEIGHT, _TALLEST = 260.0, 1500.0
 """Points of an iteration, if not more than this for all."""
 _AXIS, _GAP = 56.0, 24.0
@@ -84,7 +86,7 @@ def _drawn(view: CtaView, shown: tuple[int, int, int] | None, begin: int, end: i
     Args:
         shown: A warp group's track with its first and last iteration; None for none.
     """
-    ctas = mates(view.launch, view.cta)
+    ctas = _beside(view, begin, end)
     lanes, arrows = swim_lanes(view, begin, end, ctas)
     pieces = sum(len(lane.pieces) for lane in lanes)
     if pieces > _MOST and len(ctas) > 1:  # as much of the cluster as there is room for
@@ -101,6 +103,23 @@ def _drawn(view: CtaView, shown: tuple[int, int, int] | None, begin: int, end: i
             f"in iterations {first} to {last} {too_many}. Ask for fewer: --iterations {first}:{first + fewer}."
         )
     return _Picture(view, shown, begin, end, ctas).drawn(lanes, arrows)
+
+
+def _beside(view: CtaView, begin: int, end: int) -> tuple[int, ...]:
+    """The CTAs to draw: those of the cluster; of a large one, the CTA and those that it has to do with: one lets the
+    other go on, or issues what the other's engines do."""
+    ctas = mates(view.launch, view.cta)
+    if len(ctas) <= _MOST_CTAS:
+        return ctas
+    lanes, arrows = swim_lanes(view, begin, end, ctas)
+    tracks, linked = view.made.track, dict.fromkeys([view.cta])
+    joined = [(int(tracks[arrow.source]), int(tracks[arrow.target])) for arrow in arrows]
+    joined += [(view.doer_track(piece.row), lane.track) for lane in lanes for piece in lane.pieces if piece.row >= 0]
+    for pair in joined:
+        ends = {view.launch.tracks[track].cta for track in pair if track >= 0}
+        linked |= dict.fromkeys(sorted(ends) if view.cta in ends else ())
+    kept = list(linked)[:_MOST_CTAS]
+    return tuple(cta for cta in ctas if cta in kept)
 
 
 class _Picture:
