@@ -57,6 +57,8 @@ def run_under(launch: CaughtLaunch, device: Device, kernels: Kernels, schedule: 
         raise
     except SimulationError as error:
         ended = finding_of_refusal(error, program)
+        if ended is None:
+            raise
     finally:
         kernels.bind(())
     return Ran(tuple(together(findings_of(races, program))), ended, outcome.done, outcome.steps)
