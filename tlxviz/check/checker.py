@@ -111,7 +111,8 @@ class Checker:
         else:
             finding = finding_of_refusal(error, program)
         by_author = authored(program, launch.metadata)
-        return Checked(launch.kernel, (attributed(finding, by_author=by_author),), 0, ended=True)
+        findings = () if finding is None else (attributed(finding, by_author=by_author),)
+        return Checked(launch.kernel, findings, 0, ended=True)
 
     def _chosen(self, program: Program, clusters: Sequence[int]) -> Iterator[Schedule]:
         """The schedules to run under. All but the first run one cluster each, if those have nothing to do with each
