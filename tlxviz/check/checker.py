@@ -1,22 +1,29 @@
-"""Checks a launch: a run with an observer, and what ends it early."""
+"""Checks a launch: runs with an observer under several schedules, and what ends them early."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import count, islice
 
-from tlxviz.check.explain import findings_of
-from tlxviz.check.hangs import finding_of_hang
+from tlxviz.check.agreement import comparable, disagreement
+from tlxviz.check.authors import attributed, authored
+from tlxviz.check.exploration import explored
 from tlxviz.check.model import Finding, Severity
 from tlxviz.check.races import Races
-from tlxviz.check.refusals import finding_of_refusal
+from tlxviz.check.runs import Ran, finding_of, run_under
+from tlxviz.check.schedules import Pace, Schedule, adversarial
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
-from tlxviz.sim.errors import HangError, LaunchLimitError, SimulationError, UnsupportedOperation
+from tlxviz.sim.errors import SimulationError
 from tlxviz.sim.kernels import Kernels
 from tlxviz.sim.model import CaughtLaunch
-from tlxviz.sim.watched import watch
+from tlxviz.sim.watched import all_matter, some_clusters
+
+_TURNS = 4
+"""Clusters that take turns under schedules other than the usual one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +34,15 @@ class Checked:
     findings: tuple[Finding, ...]
     ctas: int
     """CTAs that ran."""
-    schedules: int = 1
-    """Orders of events that were tried."""
-    ended: bool = False
-    """Whether it hangs, or does what hardware leaves undefined, so that nothing is gained by running it again."""
+    schedules: int
+    """Schedules that they ran under."""
+    ended: bool
+    """Whether it hangs, or does what hardware leaves undefined, under the first one: nothing is gained by running it
+    again."""
+
+
+SCHEDULES = 20
+"""That a launch runs under, unless somebody says otherwise."""
 
 
 class Checker:
@@ -38,10 +50,23 @@ class Checker:
 
     Args:
         device: The GPU to simulate.
+        schedules: How many schedules to run each launch under, the usual one among them.
+        replay: The only schedule to run under instead.
+        seconds: After which no other schedule of a launch is begun.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(
+        self,
+        device: Device,
+        *,
+        schedules: int = SCHEDULES,
+        replay: Schedule | None = None,
+        seconds: float = float("inf"),
+    ) -> None:
         self._device = device
+        self._schedules = schedules
+        self._replay = replay
+        self._seconds = seconds
         self._kernels = Kernels(device)
 
     def check(self, launch: CaughtLaunch) -> Checked:
@@ -49,65 +74,50 @@ class Checker:
 
         Raises:
             UnsupportedOperation: the simulator cannot run it.
-            LaunchLimitError: it asks for more than the device has.
         """
         program = self._kernels.program(launch)
-        races = Races()
-        ended: Finding | None = None
-        ctas = 0
-        try:
-            ctas = watch(launch, self._device, self._kernels, races).done
-        except (UnsupportedOperation, LaunchLimitError):
-            raise
-        except SimulationError as error:
-            ended = _finding_of(error, program)
-        finally:
-            self._kernels.bind(())
-        found = [*findings_of(races, program), *([ended] if ended else [])]
-        if not _authored(launch, program):
-            found = [_of_compiler(finding) for finding in found]
-        return Checked(launch.kernel, tuple(_together(found)), ctas, ended=ended is not None)
+        clusters = _rotated(launch, program)
+
+        def run(schedule: Schedule) -> Ran:
+            return run_under(launch, self._device, self._kernels, schedule)
+
+        result = explored(run, self._chosen(program, clusters), time.monotonic() + self._seconds)
+        found = list(result.findings)
+        clean = not any(finding.severity is Severity.ERROR for finding in found)
+        if clean and self._replay is None and self._schedules > 1 and comparable(launch, program):
+            differs = disagreement(launch, self._device, self._kernels, clusters[:1])
+            found += [differs] if differs else []
+        by_author = authored(program, launch.metadata)
+        found = [attributed(finding, by_author=by_author) for finding in found]
+        return Checked(launch.kernel, tuple(found), result.ctas, result.schedules, result.ended)
 
     def read(self, program: Program) -> Checked:
         """What the text of a kernel alone shows: nothing runs."""
-        return Checked(program.name, (), 0, schedules=0)
+        return Checked(program.name, (), 0, 0, False)
 
     def ended(self, launch: CaughtLaunch, error: SimulationError) -> Checked:
-        """What an error shows by which a launch has ended that was executed and not checked."""
-        finding = _finding_of(error, program := self._kernels.program(launch))
-        if not _authored(launch, program):
-            finding = _of_compiler(finding)
-        return Checked(launch.kernel, (finding,), 0, ended=True)
+        """What an error shows by which a launch has ended that was executed; raises one that is no fault of it."""
+        program = self._kernels.program(launch)
+        finding = finding_of(error, program, Races(Pace(Schedule())))
+        if finding is None:
+            raise error
+        finding = attributed(finding, by_author=authored(program, launch.metadata))
+        return Checked(launch.kernel, (finding,), 0, 0, True)
+
+    def _chosen(self, program: Program, clusters: Sequence[int]) -> Iterator[Schedule]:
+        """The schedules to run under. All but the first run one cluster each, if those have nothing to do with each
+        other."""
+        if self._replay is not None:
+            yield self._replay
+            return
+        turns = count(1)
+        for schedule in islice(adversarial(program), self._schedules):
+            alone = schedule.delays and clusters
+            yield replace(schedule, clusters=(clusters[next(turns) % len(clusters)],)) if alone else schedule
 
 
-def _finding_of(error: SimulationError, program: Program) -> Finding:
-    """The finding that an error of the simulator stands for."""
-    if isinstance(error, HangError):
-        return finding_of_hang(str(error), error.report, program)
-    return finding_of_refusal(error, program)
-
-
-def _together(findings: Sequence[Finding]) -> Iterable[Finding]:
-    """One finding of those that say the same of the same lines, as where a loop is unrolled."""
-    found: dict[tuple[Any, ...], Finding] = {}
-    for finding in findings:
-        places = [(place.role, place.location.file, place.location.line, place.variable) for place in finding.places]
-        key = finding.rule, finding.severity, *places
-        first = found.get(key)
-        found[key] = finding if first is None else replace(first, times=first.times + finding.times)
-    return found.values()
-
-
-def _authored(launch: CaughtLaunch, program: Program) -> bool:
-    """Whether the kernel's barriers are its author's, and not made by the compiler: in TLX and in Gluon."""
-    layouts: dict[str, Any] = launch.metadata.get("layouts") or {}
-    return layouts.get("rest") == "author" or any(name.startswith("tlx.") for name in program.module.attributes)
-
-
-def _of_compiler(finding: Finding) -> Finding:
-    """The same as a warning: the author of the kernel can mend nothing."""
-    if finding.severity is not Severity.ERROR:
-        return finding
-    why = (*finding.why, "the compiler made the barriers of this kernel, and not its author")
-    advice = "Nothing in the kernel's source orders them: try another configuration, and tell who makes the compiler."
-    return replace(finding, severity=Severity.WARNING, why=why, advice=advice)
+def _rotated(launch: CaughtLaunch, program: Program) -> tuple[int, ...]:
+    """Numbers of the clusters that take turns; none where all have to run."""
+    if all_matter(program):
+        return ()
+    return tuple(some_clusters(math.prod(launch.grid) // math.prod(program.cluster), _TURNS))

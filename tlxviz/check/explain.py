@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tlxviz.check.model import Finding, Severity
+from tlxviz.check.classes import Classes, named_barriers, ordering
+from tlxviz.check.memory import Access
+from tlxviz.check.model import Finding, Place, Severity
 from tlxviz.check.order import Acquire, Meeting
-from tlxviz.check.races import Conflict, Early, Leaving, Life, Outside, Races, Unmade
+from tlxviz.check.races import Conflict, Early, Leaving, Life, Lost, Outside, Races, Unmade
 from tlxviz.check.subjects import Subjects
 from tlxviz.ir.program import Program
 
@@ -16,63 +18,68 @@ _INTO_OTHERS = frozenset({"ttg.async_remote_shmem_store", "ttg.remote_shmem_stor
 def findings_of(races: Races, program: Program) -> list[Finding]:
     """What a run shows: accesses that nothing orders, arrivals that may come too early, CTAs that may end too early."""
     subjects = Subjects(program)
+    classes = Classes(races, subjects)
     return [
-        *(_conflict(first, times, subjects) for first, times in races.seen()),
+        *(_conflict(first, times, subjects, classes) for first, times in races.seen()),
         *(_early(first, times, subjects) for first, times in races.too_early()),
         *(_leaving(first, times, subjects) for first, times in races.leaving_too_soon()),
         *(_outside(first, times, subjects) for first, times in races.outside()),
         *(_life(first, times, subjects) for first, times in races.lives()),
         *(_unmade(first, times, subjects) for first, times in races.unmade()),
+        *(_lost(first, times, subjects) for first, times in races.lost() if classes.is_alias(first)),
+        *(_unwritten(first, times, subjects) for first, times in races.unwritten()),
     ]
 
 
 # ---------------------------------------------------------------------- accesses
 
 
-def _conflict(conflict: Conflict, times: int, subjects: Subjects) -> Finding:
-    return (_race if conflict.kind == "race" else _unfenced)(conflict, times, subjects)
+def _conflict(conflict: Conflict, times: int, subjects: Subjects, classes: Classes) -> Finding:
+    if conflict.kind == "race":
+        return _race(conflict, times, subjects, classes)
+    return _unfenced(conflict, times, subjects)
 
 
-def _race(conflict: Conflict, times: int, subjects: Subjects) -> Finding:
+def _race(conflict: Conflict, times: int, subjects: Subjects, classes: Classes) -> Finding:
     before, after = conflict.before, conflict.after
     first, second = subjects.access(before), subjects.access(after)
-    rule = _rule(conflict, subjects)
+    rule = classes.of(conflict)
     if before.who is after.who:
         message = f"{second.role}: {second.doing} while its own {subjects.doing(before.op)} may still be under way"
     else:
         other = f" of CTA {before.who.cta}" if before.who.cta != after.who.cta else ""
         message = f"{second.role}: {second.doing}, and {first.role}{other}: {first.doing}, in any order"
     why, advice = tuple(_why(conflict, subjects)), _advice(conflict, rule, subjects)
-    return Finding(rule, Severity.ERROR, subjects.kernel, message, (second, first), why, advice, times)
+    places = (*_first_places(conflict, rule, subjects), second, first, *_waits(conflict, subjects))
+    return Finding(rule, Severity.ERROR, subjects.kernel, message, tuple(dict.fromkeys(places)), why, advice, times)
 
 
-def _rule(conflict: Conflict, subjects: Subjects) -> str:
-    """The class of a fault by which two accesses meet."""
-    before, after, release = conflict.before, conflict.after, conflict.release
-    if after.view is None:
-        return "descriptor"
-    if before.who is after.who and before.queue and before.home == after.home:
-        return "async-not-waited"
-    if before.who.cta != after.who.cta or before.home != before.who.cta:
-        return "cluster"
-    if conflict.released_early:
-        return "slot-reuse"
-    meeting, phase, acquire = _ordering(conflict)
-    if meeting is not None and acquire is not None and acquire.completed <= phase:
-        return "parity"
-    if subjects.memory(before) != subjects.memory(after):
-        return "tmem-alias"
-    if before.queue and before.writes and not after.writes and acquire is None:
-        return "async-not-waited"
-    if release is not None and release.barrier.array < 0:
-        return "named-barrier"
-    return "slot-reuse"
+def _first_places(conflict: Conflict, rule: str, subjects: Subjects) -> Iterator[Place]:
+    """Where to look before the accesses: the wait that goes on too early, or the reader that does not wait."""
+    if rule == "parity":
+        yield from _waits(conflict, subjects)
+    if rule == "named-barrier":
+        for meeting in named_barriers(conflict):
+            yield from subjects.users(meeting)
+
+
+def _waits(conflict: Conflict, subjects: Subjects) -> Iterator[Place]:
+    """The waits that could have ordered two accesses."""
+    meeting, _, acquire = ordering(conflict)
+    if meeting is None or meeting.array < 0:
+        return
+    name, array, slot = subjects.barrier(meeting), subjects.array(meeting), meeting.slot
+    vain = conflict.before.who.vain.get(meeting.component)
+    if vain is not None:
+        yield subjects.event(f"waits for {name}", conflict.before.who, vain.op, vain.at, array, slot)
+    if acquire is not None:
+        yield subjects.event(f"waits for {name}", conflict.after.who, acquire.op, acquire.at, array, slot)
 
 
 def _why(conflict: Conflict, subjects: Subjects) -> Iterator[str]:
     before, release = conflict.before, conflict.release
     role = subjects.role(before.who)
-    meeting, phase, acquire = _ordering(conflict)
+    meeting, phase, acquire = ordering(conflict)
     if conflict.told is not None:
         name = subjects.barrier(conflict.told)
         yield f"the {subjects.doing(before.op)} is over when phase {phase} of {name} is complete"
@@ -88,14 +95,6 @@ def _why(conflict: Conflict, subjects: Subjects) -> Iterator[str]:
     if conflict.released_early and conflict.earlier is not None:
         name, line = subjects.barrier(conflict.earlier.barrier), subjects.place(conflict.earlier.op).line
         yield f"its arrival on {name} (line {line}) comes before the access"
-
-
-def _ordering(conflict: Conflict) -> tuple[Meeting | None, int, Acquire | None]:
-    """The barrier that would order two accesses, its phase that does, and the last wait there of the second's role."""
-    meeting, release, phase = conflict.told, conflict.release, conflict.before.index - 1
-    if meeting is None and release is not None:
-        meeting, phase = release.barrier, release.phase
-    return meeting, phase, None if meeting is None else conflict.acquires.get(meeting.component)
 
 
 def _acquired(conflict: Conflict, meeting: Meeting, phase: int, acquire: Acquire | None, subjects: Subjects) -> str:
@@ -115,7 +114,7 @@ def _advice(conflict: Conflict, rule: str, subjects: Subjects) -> str:
     memory, first, second = subjects.memory(before), subjects.role(before.who), subjects.role(after.who)
     if rule == "async-not-waited":
         return f"Wait for the {subjects.doing(before.op)} before {memory} is touched again."
-    meeting, _, _ = _ordering(conflict)
+    meeting, _, _ = ordering(conflict)
     if rule == "parity" and meeting is not None:
         return f"Derive the parity from how often {subjects.barrier(meeting)} completes."
     if rule == "tmem-alias":
@@ -150,6 +149,21 @@ def _unfenced(conflict: Conflict, times: int, subjects: Subjects) -> Finding:
     )
 
 
+def _lost(lost: Lost, times: int, subjects: Subjects) -> Finding:
+    written, over, read = (subjects.access(each) for each in (lost.written, lost.over, lost.read))
+    return Finding(
+        "tmem-alias",
+        Severity.ERROR,
+        subjects.kernel,
+        f"{read.role}: {read.doing}, of which {over.role} has written over part since {written.role} wrote it: "
+        f"{over.doing}",
+        (read, written, over),
+        (f"{subjects.through(lost.read)} and {subjects.through(lost.over)} lie over each other in {over.variable}",),
+        f"Give {subjects.through(lost.read)} memory of its own, or read it before {over.role} writes.",
+        times,
+    )
+
+
 # ---------------------------------------------------------------------- arrivals
 
 
@@ -157,14 +171,17 @@ def _early(early: Early, times: int, subjects: Subjects) -> Finding:
     meeting, name = early.meeting, subjects.barrier(early.meeting)
     role, doing = subjects.role(early.who), subjects.doing(early.op)
     sends = early.op.name in _INTO_OTHERS or meeting.cta != early.who.cta
+    rule = "cluster" if sends else "arrive-count" if meeting.array >= 0 else "named-barrier"
     array, slot = subjects.array(meeting), meeting.slot
+    here = subjects.event(f"{doing} on {name}", early.who, early.op, early.at, array, slot)
+    others = subjects.users(slot) if rule == "named-barrier" else ()
     return Finding(
-        "cluster" if sends else "arrive-count",
+        rule,
         Severity.ERROR,
         subjects.kernel,
         f"{role}: {doing} on {name} is meant for phase {early.phase}, and may count for phase {early.known}: "
         f"{role} does not know that it is complete",
-        (subjects.event(f"{doing} on {name}", early.who, early.op, early.at, array, slot),),
+        (here, *others),
         (f"what {role} has waited for says that {early.known} phases of {name} are complete, and not {early.phase}",),
         f"Let {role} wait for a barrier that completes after phase {early.phase - 1} of {name}.",
         times,
@@ -232,5 +249,22 @@ def _unmade(unmade: Unmade, times: int, subjects: Subjects) -> Finding:
         "Let all CTAs of the cluster meet once their barriers are initialised: tlx.cluster_barrier()."
         if there
         else "Make the barriers before the async tasks begin.",
+        times,
+    )
+
+
+# ---------------------------------------------------------------------- contents
+
+
+def _unwritten(access: Access, times: int, subjects: Subjects) -> Finding:
+    place, memory = subjects.access(access), subjects.memory(access)
+    return Finding(
+        "uninitialised",
+        Severity.ERROR,
+        subjects.kernel,
+        f"{place.role}: {place.doing}, which nobody has written in this CTA",
+        (place,),
+        (f"no store, copy or product into {memory} comes before it",),
+        f"Fill {memory} first, or leave the read out where there is nothing to read.",
         times,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tlxviz.check.extents import Extent, extent_of
 from tlxviz.check.order import Knowledge, Standing
@@ -37,9 +37,13 @@ class Access:
     """Whether it is of the generic proxy, of which the asynchronous one sees nothing without a fence."""
     asynchronous: bool = False
     """Whether it is of the asynchronous proxy."""
+    blank: bool = False
+    """Whether it reads what nothing has been written to in this run."""
 
 
 Conflict = Callable[[Access, Access, Knowledge], None]
+_UNFENCED = frozenset({"ttng.async_store", "ttg.async_remote_shmem_copy"})
+"""Copies out of shared memory before which the compiler puts no fence of its own."""
 
 
 @dataclass(eq=False, slots=True)
@@ -52,6 +56,8 @@ class _Cell:
     write: Access | None = None
     reads: dict[int, Access] = field(default_factory=dict[int, Access])
     """The last one of each component since then."""
+    number: int = 0
+    """Of the write, among all of this run."""
 
 
 class Memory:
@@ -60,11 +66,23 @@ class Memory:
     Args:
         races: Told of two accesses of which one writes and that nothing orders, the later one of this run last.
         unfenced: Told of two that are ordered, but of which the asynchronous proxy might not see the first.
+        lost: Told of what was written to some memory, of what was written later over part of it, and of what then reads
+            it where the first one wrote.
+        unwritten: Told of those that read what nobody has written.
     """
 
-    def __init__(self, races: Conflict, unfenced: Conflict) -> None:
+    def __init__(
+        self,
+        races: Conflict,
+        unfenced: Conflict,
+        lost: Callable[[Access, Access, Access], None],
+        unwritten: Callable[[Access], None],
+    ) -> None:
         self._races = races
         self._unfenced = unfenced
+        self._lost = lost
+        self._unwritten = unwritten
+        self._writes = 0
         self._cells: dict[View, _Cell] = {}
         self._descriptors: dict[tuple[int, int], _Cell] = {}
         self._allocations: dict[tuple[int, int], list[_Cell]] = {}
@@ -78,7 +96,10 @@ class Memory:
 
     def touch(self, access: Access) -> None:
         """Compares an access with those before it, and notes it."""
-        self._touch(self._cell(access), access)
+        cell = self._cell(access)
+        if not access.writes and all(other.write is None for other in cell.near):
+            self._unwritten(access)
+        self._touch(cell, access)
 
     def touch_descriptor(self, access: Access, place: tuple[int, int]) -> None:
         """The same of a descriptor in global memory."""
@@ -97,10 +118,16 @@ class Memory:
                 for read in other.reads.values():
                     self._compare(read, access, knowledge)
         if access.writes:
-            cell.write = access
+            self._writes += 1
+            cell.write, cell.number = access, self._writes
             cell.reads.clear()
-        else:
-            cell.reads[access.component] = access
+            return
+        last = max(cell.near, key=_number)
+        if last.write is None:
+            access = replace(access, blank=True)
+        elif cell.write is not None and last.number > cell.number:
+            self._lost(cell.write, last.write, access)
+        cell.reads[access.component] = access
 
     def _compare(self, before: Access, access: Access, knowledge: Knowledge) -> None:
         component = before.component
@@ -111,7 +138,7 @@ class Memory:
         elif (
             before.generic
             and access.asynchronous
-            and before.who is not access.who
+            and (before.who is not access.who or access.op.name in _UNFENCED)
             and knowledge.fenced.get(component, 0) < before.index
         ):
             self._unfenced(before, access, knowledge)
@@ -133,6 +160,10 @@ class Memory:
                 allocation.append(found)
             self._cells[view] = found
         return found
+
+
+def _number(cell: _Cell) -> int:
+    return cell.number
 
 
 def _home(cell: _Cell) -> int:

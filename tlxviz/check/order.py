@@ -71,8 +71,10 @@ class Meeting:
     """Of the array; the number of a named barrier."""
     cta: int
     phases: list[Knowledge] = field(default_factory=list[Knowledge])
-    senders: list[set[int]] = field(default_factory=list[set[int]])
-    """Components of those who arrived, by phase."""
+    senders: list[dict[int, int]] = field(default_factory=list[dict[int, int]])
+    """By phase, who arrived: their components, and how many of their events came before their last arrival."""
+    engines: set[int] = field(default_factory=set[int])
+    """Phases that engines bring something to, of which nobody knows by the events of a warp group."""
     made: tuple[int, int] = (0, 0)
     """Component and number of the event that initialised it."""
     _complete: list[Knowledge] = field(default_factory=list[Knowledge])
@@ -82,8 +84,17 @@ class Meeting:
         """What those know who have arrived in a phase until now."""
         while len(self.phases) <= number:
             self.phases.append(Knowledge())
-            self.senders.append(set())
+            self.senders.append({})
         return self.phases[number]
+
+    def surely_complete(self, number: int, who: Standing, clock: Clock) -> bool:
+        """Whether who knows `clock` knows of all arrivals of a phase that is complete in this run; his own are in the
+        order in which he sent them."""
+        senders = self.senders[number] if number < len(self.senders) else {}
+        if senders.keys() == {who.component}:
+            return True
+        known = all(who.component == each or clock.get(each, 0) >= epoch for each, epoch in senders.items())
+        return bool(senders) and number not in self.engines and known
 
     def known(self, completed: int) -> Knowledge:
         """What follows from the completion of so many phases, which are all in the past."""
@@ -114,6 +125,8 @@ class Standing:
     releases: list[Release] = field(default_factory=list[Release])
     acquires: dict[int, Acquire] = field(default_factory=dict[int, Acquire])
     """Its last wait at each barrier, by the barrier's component."""
+    vain: dict[int, Acquire] = field(default_factory=dict[int, Acquire])
+    """The last one of these that went on for a phase which the warp group had waited for before."""
 
     @property
     def epoch(self) -> int:
@@ -167,6 +180,18 @@ class Order:
             self.meeting_of[found.component] = found
         return found
 
+    def find(self, array: int, slot: int, cta: int) -> Meeting | None:
+        """The barrier at a place; None where nobody has used one."""
+        return next((m for m in self._meetings.values() if (m.array, m.slot, m.cta) == (array, slot, cta)), None)
+
+    def standing_of(self, agent: int, cta: int) -> Standing | None:
+        """What a warp group of a CTA knows; None where there is none."""
+        return next((each for each in self._standings.values() if (each.agent, each.cta) == (agent, cta)), None)
+
+    def standing_with(self, component: int) -> Standing | None:
+        """The warp group whose events a component has; None if it is none's."""
+        return next((each for each in self._standings.values() if each.component == component), None)
+
     def renew(self, barrier: object) -> None:
         """The barrier begins a new life."""
         self._meetings.pop(barrier, None)
@@ -204,7 +229,7 @@ class Order:
         """`who` arrives in a phase of a barrier, which is complete no earlier."""
         told = meeting.phase(phase)
         told.learn(who.knowledge)
-        meeting.senders[phase].add(who.component)
+        meeting.senders[phase][who.component] = who.epoch
         self.note_release(who, who.epoch, meeting, phase, op, at, who.knowledge.clock)
         who.tick()
 
@@ -217,8 +242,11 @@ class Order:
 
     def acquire(self, who: Standing, meeting: Meeting, completed: int, seen: int, op: Operation, at: At) -> None:
         """`who` has seen that so many phases of a barrier are complete."""
+        before = who.acquires.get(meeting.component)
+        found = who.acquires[meeting.component] = Acquire(completed, seen, op, at)
+        if before is not None and before.completed == completed:
+            who.vain[meeting.component] = found
         who.knowledge.learn(meeting.known(completed))
-        who.acquires[meeting.component] = Acquire(completed, seen, op, at)
 
 
 def earliest(known: int, parity: int) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from tlxviz.check.memory import Access, Memory
 from tlxviz.check.order import Acquire, Knowledge, Meeting, Order, Release, Standing, counted_in, earliest
+from tlxviz.check.schedules import Pace
 from tlxviz.check.tally import Tally
 from tlxviz.ir.operation import Operation
 from tlxviz.sim.clusters import Cluster
@@ -117,6 +118,15 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """What is read where something was written before, of which later writes have left nothing, or not all."""
+
+    written: Access
+    over: Access
+    read: Access
+
+
+@dataclass(frozen=True, slots=True)
 class Unmade:
     """A use of an mbarrier that may come before it is initialised."""
 
@@ -130,10 +140,10 @@ class Races:
     """Watches a run.
 
     Args:
-        delay: Cycles by which a warp group is held up before an operation that others can see.
+        pace: Who is held up; nobody by default.
     """
 
-    def __init__(self, delay: Callable[[AgentRun], int] | None = None) -> None:
+    def __init__(self, pace: Pace | None = None) -> None:
         self.order = Order()
         self._conflicts = Tally[Conflict]()
         self._early = Tally[Early]()
@@ -141,16 +151,21 @@ class Races:
         self._outside = Tally[Outside]()
         self._lives = Tally[Life]()
         self._unmade = Tally[Unmade]()
+        self._lost = Tally[Lost]()
         self._alive: dict[tuple[int, int, int], Barrier] = {}
         """mbarriers that are initialised: by CTA, array and slot."""
-        self._delay = delay
-        self._memory = Memory(self._race, self._unfenced)
+        self._pace = pace
+        self._unwritten = Tally[Access]()
+        self._memory = Memory(self._race, self._unfenced, self._overwritten, self._read_unwritten)
         self._sent: dict[int, list[tuple[Standing, Operation, At, int]]] = {}
         """What others have sent to a CTA: who, and by which of his own events."""
         self._left: dict[Cta, set[AgentRun]] = {}
 
     def hold(self, me: AgentRun) -> int:
-        return self._delay(me) if self._delay is not None else 0
+        return self._pace.hold(me) if self._pace is not None else 0
+
+    def lag(self, me: AgentRun, engine: str) -> int:
+        return self._pace.lag(me, engine) if self._pace is not None else 0
 
     # ------------------------------------------------------------------ agents
 
@@ -237,7 +252,9 @@ class Races:
             if op.name in _BY_TENSOR_CORES and barrier.count == 1:
                 who.complete.clock[meeting.component] = phase + 1
             meeting.phase(phase).learn(told)
-            meeting.senders[phase].add(who.component)
+            meeting.senders[phase][who.component] = epoch
+            if op.name in _BY_TENSOR_CORES:
+                meeting.engines.add(phase)
             self.order.note_release(who, epoch, meeting, phase, op, at, told.clock)
 
     def waited(self, me: AgentRun, op: Operation, at: At, barrier: Barrier, parity: int) -> None:
@@ -250,8 +267,9 @@ class Races:
     def _check_early(
         self, who: Standing, op: Operation, at: At, meeting: Meeting, phase: int, told: Knowledge | None = None
     ) -> None:
-        known = (told or who.knowledge).clock.get(meeting.component, 0)
-        if phase > known and meeting.senders[phase - 1 : phase] != [{who.component}]:
+        clock = (told or who.knowledge).clock
+        known = clock.get(meeting.component, 0)
+        if not all(meeting.surely_complete(number, who, clock) for number in range(known, phase)):
             self._early.count(op, lambda: Early(who, op, at, meeting, phase, known))
 
     def _meeting(self, me: AgentRun, barrier: Barrier) -> Meeting:
@@ -264,10 +282,15 @@ class Races:
     # ------------------------------------------------------------------ other barriers
 
     def meets(self, me: AgentRun, op: Operation, at: At, barrier: NamedBarrier) -> None:
-        who = self.order.standing(me)
+        who, phase = self.order.standing(me), barrier.completed
         meeting = self.order.meeting(barrier, -1, barrier.number, me.cta.index)
-        who.meets[meeting.component] = barrier.completed
-        self.order.release(who, meeting, barrier.completed, op, at)
+        meeting.phase(phase)
+        if who.component in meeting.senders[phase]:
+            self._early.count(op, lambda: Early(who, op, at, meeting, phase + 1, phase))
+        else:
+            self._check_early(who, op, at, meeting, phase)
+        who.meets[meeting.component] = phase
+        self.order.release(who, meeting, phase, op, at)
 
     def met(self, me: AgentRun, op: Operation, at: At, barrier: NamedBarrier) -> None:
         who, meeting = self.order.standing(me), self.order.meeting(barrier)
@@ -492,6 +515,20 @@ class Races:
     def unmade(self) -> Iterable[tuple[Unmade, int]]:
         """Uses of barriers that may not be initialised, likewise."""
         return self._unmade.items()
+
+    def lost(self) -> Iterable[tuple[Lost, int]]:
+        """What is read after something else was written over part of it, likewise."""
+        return self._lost.items()
+
+    def _overwritten(self, written: Access, over: Access, read: Access) -> None:
+        self._lost.count((written.op, over.op, read.op), lambda: Lost(written, over, read))
+
+    def unwritten(self) -> Iterable[tuple[Access, int]]:
+        """Reads of memory that nobody has written, likewise."""
+        return self._unwritten.items()
+
+    def _read_unwritten(self, access: Access) -> None:
+        self._unwritten.count(access.op, lambda: access)
 
     def _race(self, before: Access, after: Access, knowledge: Knowledge) -> None:
         self._note("race", before, after)

@@ -7,11 +7,15 @@ from tlxviz.check.model import Place
 from tlxviz.check.order import Meeting, Standing
 from tlxviz.ir.accesses import agent_of
 from tlxviz.ir.location import Location
+from tlxviz.ir.operands import captured, type_text
 from tlxviz.ir.operation import Operation, Value
-from tlxviz.ir.program import Buffer, Descriptor, Program
-from tlxviz.ir.sites import kernel_line
+from tlxviz.ir.program import Buffer, Descriptor, Program, SiteKind
+from tlxviz.ir.sites import constant_int, kernel_line
+from tlxviz.ir.types import MemDescType
 from tlxviz.sim.observer import At, View
 
+_NAMED = (SiteKind.NAMED_ARRIVE, SiteKind.NAMED_WAIT)
+_VIEWS = ("ttg.memdesc_", "ttng.tmem_subslice", "ttng.map_to_remote")
 _RESULTS = frozenset({"dst", "d"})
 """Groups of operands that an operation writes."""
 _DOING = {
@@ -46,6 +50,10 @@ _DOING = {
     "ttng.barrier_expect": "expectation of bytes",
     "ttng.init_barrier": "initialisation",
     "ttng.wait_barrier": "wait",
+    "ttng.wait_barrier_named": "wait",
+    "ttng.arrive_barrier_named": "arrival",
+    "tlx.named_barrier_wait": "wait",
+    "tlx.named_barrier_arrive": "arrival",
 }
 
 
@@ -125,6 +133,37 @@ class Subjects:
         """Anything else that a warp group does, as part of a finding."""
         return Place(doing, self.role(who), self.place(op), variable, slot, who.cta, *at[1:])
 
+    def through(self, access: Access) -> str:
+        """The variable that memory is touched through, an alias with its type: `scores`, `scores as f16`."""
+        if access.view is None:
+            return self.descriptor(access.op)
+        name, step = self.variable(access), self._operand(access, access.view)
+        while step is not None and isinstance(captured(step).owner, Operation):
+            made = captured(step).owner
+            assert isinstance(made, Operation)
+            if made.name == "ttg.memdesc_reinterpret" and isinstance(made.result.type, MemDescType):
+                shape = "x".join(map(str, made.result.type.shape))
+                return f"{name} as {shape}x{type_text(made.result.type.element)}"
+            if not made.name.startswith(_VIEWS) or not made.operands:
+                break
+            step = made.operands[0]
+        return name
+
+    def waits_in_vain(self, who: Standing) -> bool:
+        """Whether a warp group waits for TMA stores, and starts none."""
+        kinds = {site.kind for site in self._program.sites if site.agent.index == who.agent}
+        return SiteKind.TMA_STORE_WAIT in kinds and kinds.isdisjoint({SiteKind.TMA_STORE, SiteKind.TMA_REDUCE})
+
+    def users(self, number: int) -> tuple[Place, ...]:
+        """All places of the kernel that use a named barrier."""
+        found: list[Place] = []
+        for site in self._program.sites:
+            numbers = site.operation.groups.get("barrier", ()) if site.kind in _NAMED else ()
+            if any(constant_int(captured(value)) in (None, number) for value in numbers):
+                doing = f"{self.doing(site.operation)} at named barrier {number}"
+                found.append(Place(doing, site.agent.name, site.location, str(number), number, -1))
+        return tuple(found)
+
     @staticmethod
     def _slot(access: Access) -> int:
         return -1 if access.view is None else access.view.slot
@@ -163,7 +202,7 @@ class Subjects:
                 return step.location.name
             if owner.name == "ttg.memdesc_reinterpret" and owner.location.name:
                 return owner.location.name
-            if not owner.name.startswith(("ttg.memdesc_", "ttng.tmem_subslice", "ttng.map_to_remote")):
+            if not owner.name.startswith(_VIEWS):
                 break
             step = owner.operands[0]
         return self._program.buffers[view.buffer].name

@@ -381,7 +381,7 @@ class Emitter:
         """Nothing earlier is left to happen elsewhere when the next line runs."""
         self.flush()
         if self.timed:
-            if self.watched:
+            if self.paced:
                 self.line("t += watch.hold(me)")
             self.line("if heap[0][0] < t: t = yield t")
 
@@ -464,6 +464,10 @@ class Emitter:
             return
         self.line(f"watch.{event}({self.told(*details, at=at)})")
 
+    def late(self, cycle: str, engine: str) -> str:
+        """The cycle at which an engine has done what it is handed here: later than `cycle`, if it is held up."""
+        return self.let(f"{cycle} + watch.lag(me, {engine!r})", "x") if self.paced else cycle
+
     def watch_arrival(self, cycle: str, barriers: str) -> None:
         """Tells the observer of an arrival that is under way, and again at the cycle of its heap entry, after it."""
         if self.watched:
@@ -481,6 +485,11 @@ class Emitter:
     def watched(self) -> bool:
         """Whether an observer is told what this function does."""
         return self.unit.options.watched and self.timed
+
+    @property
+    def paced(self) -> bool:
+        """Whether somebody may hold up what this function does."""
+        return self.watched or (self.unit.options.paced and self.timed)
 
     def row(self) -> str:
         """A variable with the number of the row that the next record gets; -1 where nothing is recorded."""

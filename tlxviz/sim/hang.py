@@ -42,6 +42,12 @@ def hang_report(program: Program, ctas: Sequence[Cta], cycle: int, queued: int =
         "queued": queued,
         "waiters": waiters,
         "ended": ended,
+        "left": [
+            {"agent": program.agents[agent.index].name, "cta": mate.index}
+            for mate in mates
+            for agent in mate.agents
+            if agent.done
+        ],
         "arrivers": arrivers,
     }
     clustered = len(mates) > 1
@@ -115,6 +121,7 @@ def _waiter(program: Program, agent: AgentRun) -> dict[str, Any]:
     found: dict[str, Any] = {
         "agent": name,
         "cta": cta.index,
+        "site": number,
         "operation": kind,
         "variable": "",
         "slot": -1,
@@ -154,6 +161,7 @@ def _waiter(program: Program, agent: AgentRun) -> dict[str, Any]:
             "slot": key,
             "pending": target.threads - target.arrived,
             "count": target.threads,
+            "completed_phases": target.completed,
         }
     if target is not None and target.last_site >= 0:
         found["last_arrival"] = _arrival(program, int(target.last_time), target.last_site, cta.index)
@@ -237,6 +245,7 @@ def arrivers_of(program: Program, waiters: Sequence[dict[str, Any]], ended: set[
 def _arriver(site: Site, variable: str, slot: int, ended: set[str]) -> dict[str, Any]:
     return {
         "agent": site.agent.name,
+        "site": site.index,
         "variable": variable,
         "slot": slot,
         "file": site.location.file,

@@ -18,16 +18,27 @@ from tlxviz.sim.tensor_memory import TensorMemoryView
 At = tuple[int, int, int]
 """The cycle, and the iterations of the outermost and the innermost loop; -1 outside of loops."""
 View = SharedView | TensorMemoryView
+ENGINES = ("loads", "stores", "copies", "wgmma", "tcgen05", "remote", "answers")
+"""What does work for warp groups at its own pace: TMA loads and stores, `cp.async`, both kinds of tensor cores, what
+goes to other CTAs of the cluster, and the block scheduler's answers."""
 Sent = Any
 """What an observer wants to be told of again when something that was sent arrives."""
 
 
-class Observer(Protocol):
-    """Who watches a run. `me` is the warp group that executes `op`."""
+class Pacing(Protocol):
+    """Who holds up agents in a run."""
 
     def hold(self, me: AgentRun) -> int:
         """Cycles by which `me` is held up before an operation that others can see."""
         ...
+
+    def lag(self, me: AgentRun, engine: str) -> int:
+        """Cycles by which one of `ENGINES` is late with what `me` hands it."""
+        ...
+
+
+class Observer(Pacing, Protocol):
+    """Who watches a run. `me` is the warp group that executes `op`."""
 
     # agents
 

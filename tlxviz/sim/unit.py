@@ -29,6 +29,8 @@ class Options:
     """Whether rows have `engine.DETAILS`."""
     watched: bool = False
     """Whether an observer (`observer.Observer`) is told of what orders agents and of what they touch."""
+    paced: bool = False
+    """Whether somebody (`observer.Pacing`) holds up agents; an observer does as well."""
 
 
 _PRODUCTS = frozenset({"ttng.warp_group_dot", "ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled"})

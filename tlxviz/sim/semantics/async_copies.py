@@ -41,6 +41,7 @@ def async_copy(e: Emitter, op: Operation) -> None:
         ready = e.let(f"{loaded} if {moved} else t", "r")
     else:
         ready = e.let(f"sm.load(t, int({size} * reach.{rate}), reach.copy_latency, {size})", "r")
+    ready = e.late(ready, "copies")
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
     e.line(f"if me.group[0] < {ready}: me.group = ({ready}, {row})")
@@ -83,7 +84,7 @@ def bulk_copy(e: Emitter, op: Operation) -> None:
     transfer = e.let(f"int({size} * reach.tma)", "x")
     x = e.queue("tma_free", transfer)
     e.line(f"sm.tma_busy += {transfer}; sm.tma_load_bytes += {size}")
-    landed = f"{x} + {transfer} + reach.tma_latency"
+    landed = e.late(f"{x} + {transfer} + reach.tma_latency", "loads")
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, slot=f"{view}.slot", phase="-1", cause=row, engine=TMA)

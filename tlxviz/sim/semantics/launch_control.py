@@ -39,7 +39,8 @@ def try_cancel(e: Emitter, op: Operation) -> None:
     e.order()
     row = e.row()
     e.record(begin=begin, barrier=b)
-    latency, answer = round(figures.response_cycles), f"{row} + 1" if e.traced else row
+    latency = e.late(str(round(figures.response_cycles)), "answers")
+    answer = f"{row} + 1" if e.traced else row
     request = f"request_cluster(me, t, {latency}, {e.site()}, {b}, {response}, {answer})"
     if e.traced:
         number = e.let(request, "n")

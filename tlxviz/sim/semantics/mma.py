@@ -182,7 +182,7 @@ def warp_group_dot(e: Emitter, op: Operation) -> None:
     x = e.let(f"sm.tensor_free - {duration}", "x")
     e.record(begin=begin, slot=slot)
     e.line(f"sm.tensor_busy += {duration}; sm.flop += {work}")
-    done = f"{x} + {duration + round(core.completion_cycles)}"
+    done = e.late(f"{x} + {duration + round(core.completion_cycles)}", "wgmma")
     if e.traced:
         e.record(begin=x, end=f"{x} + {duration}", slot=slot, phase="-1", cause=row, engine=TENSOR_CORE)
         e.line(f"me.mmas.append(({done}, {row} + 1))")

@@ -48,7 +48,8 @@ def remote_store(e: Emitter, op: Operation) -> None:
     e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
-    landed = e.let(f"t + {math.ceil(size / costs_of.copy_bytes_per_cycle + costs_of.remote_latency_cycles)}", "x")
+    takes = math.ceil(size / costs_of.copy_bytes_per_cycle + costs_of.remote_latency_cycles)
+    landed = e.let(e.late(f"t + {takes}", "remote"), "x")
     e.line(f"if me.remote < {landed}: me.remote = {landed}")
     there = e.let(f"remote_view(cta, {view}, {rank})", "w")
     told = op.operand("barrier")
@@ -82,7 +83,7 @@ def remote_copy(e: Emitter, op: Operation) -> None:
     e.record(begin=begin, slot=f"{view}.slot")
     x = e.queue("tma_store_free", transfer)
     e.line(f"sm.tma_store_busy += {transfer}")
-    landed = e.let(f"{x} + {transfer + round(cluster.copy_latency_cycles)}", "x")
+    landed = e.let(e.late(f"{x} + {transfer + round(cluster.copy_latency_cycles)}", "remote"), "x")
     if e.traced:
         e.record(begin=x, end=landed, slot=f"{view}.slot", cause=row, engine=TMA)
     cause = e.foreign(f"{row} + 1") if e.traced else "-1"

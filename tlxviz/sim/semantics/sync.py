@@ -155,8 +155,9 @@ def arrive_barrier(e: Emitter, op: Operation) -> None:
         count *= e.threads
     if remote:
         cycles = round(e.unit.device.cluster.remote_arrive_cycles)
-        x = e.let(f"max(t + {cycles}, me.remote)", "x")  # not before what was stored there earlier
-        if e.unit.pairs or e.watched:
+        there = e.late(f"t + {cycles}", "remote")
+        x = e.let(f"max({there}, me.remote)", "x")  # not before what was stored there earlier
+        if e.unit.pairs or e.paced:
             e.line(f"me.remote = {x}")  # the CTA does not end before: see `cluster_barriers.part`
         arrival = f"{b}, {count}, {e.foreign(row)}, {e.site()}, cta"
         e.line(f"heappush(heap, ({x}, next(seq), arrive_remotely, ({arrival})))")

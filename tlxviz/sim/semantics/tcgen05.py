@@ -207,7 +207,7 @@ def _issue(e: Emitter, op: Operation, core: Tcgen05, work: Work, told: str, sour
     e.order()
     row = e.row()
     x, done = e.fresh("x"), e.fresh("x")
-    from_ = "max(t, me.copied)" if e.unit.copies_to_tensor_memory else "t"
+    from_ = e.late("max(t, me.copied)" if e.unit.copies_to_tensor_memory else "t", "tcgen05")
     if pair:
         outer, inner = e.iteration()
         e.line(f"{x}, {done} = multiply_paired({spec}, cta, {from_}, {row}, ({outer}, {inner}), {slot})")
@@ -231,8 +231,11 @@ def _issue(e: Emitter, op: Operation, core: Tcgen05, work: Work, told: str, sour
 
 
 def _watch(e: Emitter, op: Operation, pair: bool) -> None:
-    read = [value for part in ("a", "b", "a_scale", "b_scale") for value in op.groups.get(part, ())]
-    e.watch("tensor_work", tuple_code(e.scalar(value) for value in read), e.scalar(op.groups["d"][0]), str(pair))
+    read = [e.scalar(value) for part in ("a", "b", "a_scale", "b_scale") for value in op.groups.get(part, ())]
+    total, added = e.scalar(op.groups["d"][0]), e.scalar(op.groups["use_d"][0])
+    if added != "False":
+        read.append(total if added == "True" else f"*(({total},) if {added} else ())")
+    e.watch("tensor_work", tuple_code(read), total, str(pair))
 
 
 @emits("ttng.tc_gen5_commit")

@@ -98,7 +98,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
         source = f"({e.scalar(op.groups['desc'][0])}, {at}, {view})" if needed else "None"
         outer, inner = e.iteration()
         mask = e.scalar(to_several)
-        e.line(f"multicast({load}, cta, {mask}, t, {b}, {row}, ({outer}, {inner}), {source})")
+        e.line(f"multicast({load}, cta, {mask}, {e.late('t', 'loads')}, {b}, {row}, ({outer}, {inner}), {source})")
         e.watch("loads", view, b, mask)
         _watch_tile(e, op, b)
         close_guard(e, guarded)
@@ -110,7 +110,7 @@ def tma_load(e: Emitter, op: Operation) -> None:
     taken = e.let(f"int({size} * reach.{rate})", "x")
     x = e.queue("tma_free", taken)
     e.line(f"sm.tma_busy += {taken}; sm.tma_load_bytes += {size}")
-    landed = f"{x} + {taken} + reach.tma_latency"
+    landed = e.late(f"{x} + {taken} + reach.tma_latency", "loads")
     cause = "-1"
     if e.traced:
         e.record(begin=x, end=landed, cause=row, engine=TMA, barrier=b)
@@ -147,7 +147,7 @@ def tma_store(e: Emitter, op: Operation) -> None:
     e.order()
     row = e.row()
     e.record(begin=begin, slot=f"{view}.slot")
-    x = e.queue("tma_store_free", transfer)
+    x = e.late(e.queue("tma_store_free", transfer), "stores")
     e.line(f"sm.tma_store_busy += {transfer}; sm.tma_store_bytes += {size}")
     done = e.let(f"{x} + {transfer + round(tma.store_latency_cycles)}", "x")
     if e.traced:
