@@ -11,13 +11,16 @@ from itertools import count, islice
 from tlxviz.check.agreement import comparable, disagreement
 from tlxviz.check.authors import attributed, authored
 from tlxviz.check.exploration import explored
+from tlxviz.check.hangs import finding_of_hang
+from tlxviz.check.history import Seen
 from tlxviz.check.model import Finding, Severity
 from tlxviz.check.races import Races
-from tlxviz.check.runs import Ran, finding_of, run_under
-from tlxviz.check.schedules import Pace, Schedule, adversarial
+from tlxviz.check.refusals import finding_of_refusal
+from tlxviz.check.runs import Ran, run_under
+from tlxviz.check.schedules import Schedule, adversarial
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
-from tlxviz.sim.errors import SimulationError
+from tlxviz.sim.errors import HangError, SimulationError
 from tlxviz.sim.kernels import Kernels
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.watched import all_matter, some_clusters
@@ -34,15 +37,16 @@ class Checked:
     findings: tuple[Finding, ...]
     ctas: int
     """CTAs that ran."""
-    schedules: int
-    """Schedules that they ran under."""
-    ended: bool
-    """Whether it hangs, or does what hardware leaves undefined, under the first one: nothing is gained by running it
-    again."""
+    schedules: int = 1
+    """Orders of events that were tried."""
+    ended: bool = False
+    """Whether it hangs, or does what hardware leaves undefined, so that nothing is gained by running it again."""
 
 
 SCHEDULES = 20
 """That a launch runs under, unless somebody says otherwise."""
+STEPS = 40_000
+"""Of event loops, after which a launch runs under no other schedule unless somebody gives seconds: a few seconds."""
 
 
 class Checker:
@@ -61,7 +65,7 @@ class Checker:
         *,
         schedules: int = SCHEDULES,
         replay: Schedule | None = None,
-        seconds: float = float("inf"),
+        seconds: float = math.inf,
     ) -> None:
         self._device = device
         self._schedules = schedules
@@ -74,6 +78,7 @@ class Checker:
 
         Raises:
             UnsupportedOperation: the simulator cannot run it.
+            LaunchLimitError: it asks for more than the device has.
         """
         program = self._kernels.program(launch)
         clusters = _rotated(launch, program)
@@ -81,8 +86,11 @@ class Checker:
         def run(schedule: Schedule) -> Ran:
             return run_under(launch, self._device, self._kernels, schedule)
 
-        result = explored(run, self._chosen(program, clusters), time.monotonic() + self._seconds)
+        deadline, steps = time.monotonic() + self._seconds, STEPS if self._seconds == math.inf else math.inf
+        result = explored(run, self._chosen(program, clusters), deadline, steps)
         found = list(result.findings)
+        if self._replay is not None:
+            found = [replace(finding, schedule=str(self._replay)) for finding in found]
         clean = not any(finding.severity is Severity.ERROR for finding in found)
         if clean and self._replay is None and self._schedules > 1 and comparable(launch, program):
             differs = disagreement(launch, self._device, self._kernels, clusters[:1])
@@ -93,16 +101,17 @@ class Checker:
 
     def read(self, program: Program) -> Checked:
         """What the text of a kernel alone shows: nothing runs."""
-        return Checked(program.name, (), 0, 0, False)
+        return Checked(program.name, (), 0, schedules=0)
 
     def ended(self, launch: CaughtLaunch, error: SimulationError) -> Checked:
-        """What an error shows by which a launch has ended that was executed; raises one that is no fault of it."""
+        """What an error shows by which a launch has ended that was executed and not checked."""
         program = self._kernels.program(launch)
-        finding = finding_of(error, program, Races(Pace(Schedule())))
-        if finding is None:
-            raise error
-        finding = attributed(finding, by_author=authored(program, launch.metadata))
-        return Checked(launch.kernel, (finding,), 0, 0, True)
+        if isinstance(error, HangError):
+            finding = finding_of_hang(error.report, program, Seen(Races(), program))
+        else:
+            finding = finding_of_refusal(error, program)
+        by_author = authored(program, launch.metadata)
+        return Checked(launch.kernel, (attributed(finding, by_author=by_author),), 0, ended=True)
 
     def _chosen(self, program: Program, clusters: Sequence[int]) -> Iterator[Schedule]:
         """The schedules to run under. All but the first run one cluster each, if those have nothing to do with each

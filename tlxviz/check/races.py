@@ -157,6 +157,7 @@ class Races:
         self._pace = pace
         self._unwritten = Tally[Access]()
         self._memory = Memory(self._race, self._unfenced, self._overwritten, self._read_unwritten)
+        self._described: list[object] = []
         self._sent: dict[int, list[tuple[Standing, Operation, At, int]]] = {}
         """What others have sent to a CTA: who, and by which of his own events."""
         self._left: dict[Cta, set[AgentRun]] = {}
@@ -233,21 +234,21 @@ class Races:
                 # copies of the group that is still open count as well
                 told.clock[queue.component] = queue.issued + (kind == _COPIES)
         epoch = who.epoch
-        for barrier in barriers:
+        homes = [self._home(me, barrier) for barrier in barriers]
+        for barrier, home in zip(barriers, homes, strict=True):
             self._used(who, op, at, self._meeting(me, barrier))
-            home = self._home(me, barrier)
             if home is not me.cta:
                 self._sent.setdefault(home.index, []).append((who, op, at, epoch))
         who.tick()
-        return me, told, epoch, op, at, barriers
+        # the CTA may have ended when they land
+        return who, told, epoch, op, at, [(barrier, home.index) for barrier, home in zip(barriers, homes, strict=True)]
 
     def landed(self, cycle: int, sent: Any) -> None:
-        me, told, epoch, op, at, barriers = sent
-        who = self.order.standing(me)
+        who, told, epoch, op, at, barriers = sent
         if op.name in _BY_TENSOR_CORES:
             told.learn(who.complete)  # they complete in order, and so do their arrivals
-        for barrier in barriers:
-            meeting, phase = self._meeting(me, barrier), counted_in(barrier)
+        for barrier, home in barriers:
+            meeting, phase = self.order.meeting(barrier, barrier.array, barrier.slot, home), counted_in(barrier)
             self._check_early(who, op, at, meeting, phase, told)
             if op.name in _BY_TENSOR_CORES and barrier.count == 1:
                 who.complete.clock[meeting.component] = phase + 1
@@ -461,7 +462,8 @@ class Races:
     def fenced(self, me: AgentRun) -> None:
         self.order.fence(me)
 
-    def describes(self, me: AgentRun, op: Operation, at: At, place: tuple[int, int]) -> None:
+    def describes(self, me: AgentRun, op: Operation, at: At, place: tuple[int, int], memory: object) -> None:
+        self._described.append(memory)  # so that nobody else's comes to lie there
         who = self.order.standing(me)
         access = Access(op, at, who, None, me.cta.index, True, who.component, who.epoch)
         self._memory.touch_descriptor(access, place)

@@ -13,9 +13,8 @@ from tlxviz.check.races import Races
 from tlxviz.check.refusals import finding_of_refusal
 from tlxviz.check.schedules import Pace, Schedule
 from tlxviz.devices.model import Device
-from tlxviz.ir.program import Program
 from tlxviz.sim.dispatch import Outcome
-from tlxviz.sim.errors import HangError, SimulationError, UnsupportedOperation
+from tlxviz.sim.errors import HangError, LaunchLimitError, SimulationError, UnsupportedOperation
 from tlxviz.sim.kernels import Kernels
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.watched import watch
@@ -30,6 +29,8 @@ class Ran:
     """What ended it early: a hang, or a refusal of the simulator."""
     ctas: int
     """CTAs that ended."""
+    steps: int
+    """Entries that event loops have had: what the run cost."""
 
     @property
     def all(self) -> list[Finding]:
@@ -42,6 +43,7 @@ def run_under(launch: CaughtLaunch, device: Device, kernels: Kernels, schedule: 
 
     Raises:
         UnsupportedOperation: the simulator cannot run it.
+        LaunchLimitError: it asks for more than the device has.
     """
     program = kernels.program(launch)
     races = Races(Pace(schedule))
@@ -49,28 +51,15 @@ def run_under(launch: CaughtLaunch, device: Device, kernels: Kernels, schedule: 
     outcome = Outcome([], [])
     try:
         watch(launch, device, kernels, races, clusters=schedule.clusters, outcome=outcome)
-    except UnsupportedOperation:
+    except HangError as error:
+        ended = finding_of_hang(error.report, program, Seen(races, program))
+    except (UnsupportedOperation, LaunchLimitError):
         raise
     except SimulationError as error:
-        ended = finding_of(error, program, races)
-        if ended is None:
-            raise
+        ended = finding_of_refusal(error, program)
     finally:
         kernels.bind(())
-    return Ran(tuple(together(findings_of(races, program))), ended, outcome.done)
-
-
-def finding_of(error: SimulationError, program: Program, races: Races) -> Finding | None:
-    """What an error shows by which a run has ended; None if it is no fault of the kernel.
-
-    Args:
-        error: A hang, or a refusal of the simulator.
-        program: The kernel.
-        races: Who has watched the run.
-    """
-    if isinstance(error, HangError):
-        return finding_of_hang(error.report, program, Seen(races, program))
-    return finding_of_refusal(error, program)
+    return Ran(tuple(together(findings_of(races, program))), ended, outcome.done, outcome.steps)
 
 
 def together(findings: Iterable[Finding]) -> list[Finding]:
