@@ -46,6 +46,9 @@ def _race(conflict: Conflict, times: int, subjects: Subjects, classes: Classes) 
     rule = classes.of(conflict)
     if before.who is after.who:
         message = f"{second.role}: {second.doing} while its own {subjects.doing(before.op)} may still be under way"
+    elif before.blank and rule == "async-not-waited":
+        message = f"{first.role}: {first.doing}, to which nothing has been written, and {second.role}: {second.doing}"
+        first, second = second, first
     else:
         other = f" of CTA {before.who.cta}" if before.who.cta != after.who.cta else ""
         message = f"{second.role}: {second.doing}, and {first.role}{other}: {first.doing}, in any order"
@@ -112,6 +115,8 @@ def _acquired(conflict: Conflict, meeting: Meeting, phase: int, acquire: Acquire
 def _advice(conflict: Conflict, rule: str, subjects: Subjects) -> str:
     before, after = conflict.before, conflict.after
     memory, first, second = subjects.memory(before), subjects.role(before.who), subjects.role(after.who)
+    if rule == "async-not-waited" and before.blank:
+        return f"Let {first} wait for the barrier that says {memory} is full, and not for that of another slot."
     if rule == "async-not-waited":
         return f"Wait for the {subjects.doing(before.op)} before {memory} is touched again."
     meeting, _, _ = ordering(conflict)

@@ -366,7 +366,9 @@ class Races:
                 meeting = self._meeting(me, barrier)
                 index = barrier.completed + 1
                 self._memory.touch(
-                    Access(op, at, who, source, me.cta.index, False, meeting.component, index, "copy to another CTA")
+                    Access(
+                        op, at, who, source, me.cta.index, False, meeting.component, index, "copies", asynchronous=True
+                    )
                 )
 
     def _landing(

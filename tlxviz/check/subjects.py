@@ -71,6 +71,16 @@ class Subjects:
     def kernel(self) -> str:
         return self._program.name
 
+    @property
+    def kernel_place(self) -> Location:
+        """Where the kernel begins."""
+        return self._program.kernel.location
+
+    def subject(self, op: Operation) -> str:
+        """The variable of the barrier or buffer that an operation works on; empty if it works on none."""
+        site = self._program.site_of.get(op)
+        return "" if site is None else site.variable
+
     def place(self, op: Operation) -> Location:
         """The kernel's own line of an operation."""
         return kernel_line(op.location, self._program.kernel.location)

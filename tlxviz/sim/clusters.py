@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from heapq import heappush
 
 from tlxviz.sim.engine import AgentRun, Cta, EventLoop, Send
-from tlxviz.sim.errors import BarrierError, ClusterError
+from tlxviz.sim.errors import BarrierError, Cause, ClusterError, Refused
 
 ORIGIN = 40
 """Bits of a row number in a cause. Above them stands the rank of the row's CTA plus one, or 0 for the CTA itself."""
@@ -34,7 +34,9 @@ class ClusterBarrier:
         """`warps` warps of the agent's CTA arrive; `cause` is the row of the arrival."""
         cta = agent.cta
         if agent.meeting == self.completed:
-            raise BarrierError("arrives at the cluster's barrier for a second time without a wait between")
+            raise BarrierError(
+                "arrives at the cluster's barrier for a second time without a wait between", Refused(Cause.MEETING)
+            )
         agent.meeting = self.completed
         self.last_site, self.last_time, self.last_cta = site, cycle, cta.index
         self.arrived[cta.rank] += warps
@@ -49,7 +51,7 @@ class ClusterBarrier:
     def holds(self, agent: AgentRun) -> bool:
         """Whether the phase that the agent arrived for is not complete."""
         if agent.meeting < 0:
-            raise BarrierError("waits at the cluster's barrier without having arrived")
+            raise BarrierError("waits at the cluster's barrier without having arrived", Refused(Cause.MEETING))
         held = agent.meeting == self.completed
         agent.meeting = -1
         return held
@@ -87,7 +89,7 @@ class Cluster:
             ClusterError: there is none.
         """
         if not 0 <= rank < len(self.ctas):
-            raise ClusterError(f"there is no CTA of rank {rank} in a cluster of {len(self.ctas)}")
+            raise ClusterError(f"there is no CTA of rank {rank} in a cluster of {len(self.ctas)}", Refused(Cause.RANK))
         return self.ctas[rank]
 
     @property

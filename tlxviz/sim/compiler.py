@@ -140,7 +140,11 @@ def located(error: BaseException, program: Program, op: Operation | None, cta: i
     if kind is UnsupportedOperation:
         message += "; see docs/architecture.md for what the simulator covers"
     made = kind.__new__(kind)
-    Exception.__init__(made, message)
+    if isinstance(made, SimulationError):
+        SimulationError.__init__(made, message, getattr(error, "refused", None))
+        made.detail, made.operation, made.cta = text, op, cta
+    else:
+        Exception.__init__(made, message)
     return made
 
 

@@ -15,7 +15,7 @@ from heapq import heappop, heappush, heappushpop
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from tlxviz.sim.errors import BarrierError
+from tlxviz.sim.errors import BarrierError, Cause, Refused
 from tlxviz.sim.reach import Reach
 
 if TYPE_CHECKING:
@@ -213,11 +213,13 @@ class Barrier:
     def settle(self, cycle: int, cause: int) -> None:
         """After arrivals: completes the phase if no bytes are missing; complains when there were too many."""
         if self.pending < 0:
+            got = self.count - self.pending
+            if not self.count:
+                facts = Refused(Cause.UNINITIALISED, self.array, self.slot)
+                raise BarrierError(f"[{self.slot}] is used before it is initialised", facts)
             raise BarrierError(
-                f"[{self.slot}] takes {self.count} arrival{'s' if self.count > 1 else ''} a phase "
-                f"and got {self.count - self.pending}"
-                if self.count
-                else f"[{self.slot}] is used before it is initialised"
+                f"[{self.slot}] takes {self.count} arrival{'s' if self.count > 1 else ''} a phase and got {got}",
+                Refused(Cause.ARRIVALS, self.array, self.slot, got, self.count),
             )
         if self.tx == 0:
             self.flip(cycle, cause)
@@ -249,14 +251,18 @@ class NamedBarrier:
         if self.arrived and needed != self.threads:
             raise BarrierError(
                 f"is used with {needed} threads here and with {self.threads} at the arrivals before it "
-                f"({self.arrived} threads have arrived): the counts have to agree"
+                f"({self.arrived} threads have arrived): the counts have to agree",
+                Refused(Cause.THREADS, slot=self.number, have=self.threads, need=needed),
             )
         self.threads = needed
         self.arrived += threads
         if self.arrived < needed:
             return False
         if self.arrived > needed:
-            raise BarrierError(f"named barrier {self.number} takes {needed} threads and {self.arrived} arrived")
+            raise BarrierError(
+                f"named barrier {self.number} takes {needed} threads and {self.arrived} arrived",
+                Refused(Cause.THREADS, slot=self.number, have=self.arrived, need=needed),
+            )
         self.arrived = 0
         self.completed += 1
         self.cause = cause

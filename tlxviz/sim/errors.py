@@ -2,13 +2,66 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from tlxviz._errors import ExitCode, TlxvizError
+from tlxviz.ir.operation import Operation
+
+
+class Cause(StrEnum):
+    """What exactly is refused, where one kind of error has several causes."""
+
+    UNKNOWN = ""
+    ARRIVALS = "arrivals"
+    """More arrivals at an mbarrier than it counts."""
+    UNINITIALISED = "uninitialised"
+    """An mbarrier that is used before it is initialised."""
+    THREADS = "threads"
+    """Different counts of threads, or too many threads, at a named barrier."""
+    MEETING = "meeting"
+    """Arrivals and waits at the barrier of a cluster that do not take turns."""
+    ENDED = "ended"
+    """A CTA that has ended is reached."""
+    RANK = "rank"
+    """A CTA that the cluster does not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What an operation works on that is refused; -1 for what is not known or does not apply."""
+
+    cause: Cause = Cause.UNKNOWN
+    array: int = -1
+    """Position in `program.barriers`."""
+    slot: int = -1
+    """Of the array; the number of a named barrier."""
+    have: int = -1
+    """Arrivals, or threads, that came."""
+    need: int = -1
+    """That it takes."""
+    target: int = -1
+    """Number of the CTA that is reached."""
 
 
 class SimulationError(TlxvizError):
-    """The kernel does something that a GPU would not survive, or that the simulator cannot follow."""
+    """The kernel does something that a GPU would not survive, or that the simulator cannot follow.
+
+    Args:
+        message: The text.
+        refused: The same as facts, where there are any.
+    """
+
+    def __init__(self, message: str, refused: Refused | None = None) -> None:
+        super().__init__(message)
+        self.detail = message
+        """What is wrong, without the place."""
+        self.refused = refused or Refused()
+        self.operation: Operation | None = None
+        """The operation that it is about, once that is known."""
+        self.cta = -1
+        """The number of the CTA that executes it, likewise."""
 
 
 class UnsupportedOperation(SimulationError):

@@ -10,7 +10,7 @@ import torch
 
 from tlxviz.sim.dtypes import fp4_to_float, tf32
 from tlxviz.sim.engine import Barrier, Cta, EventLoop
-from tlxviz.sim.errors import ClusterError, RemoteFault, SimulationError
+from tlxviz.sim.errors import Cause, ClusterError, Refused, RemoteFault, SimulationError
 from tlxviz.sim.runtime.remote import remote_barrier, remote_view
 from tlxviz.sim.shared import SharedView
 from tlxviz.sim.tensor_memory import TensorMemoryView
@@ -247,5 +247,6 @@ def _check_there(barrier: Barrier, home: Cta) -> None:
     if not home.running:
         raise ClusterError(
             f"arrives at a barrier (slot {barrier.slot}) of CTA {home.index}, the other one of its pair, which ended "
-            f"at cycle {int(home.end):,}: let that CTA wait for the products of the pair"
+            f"at cycle {int(home.end):,}: let that CTA wait for the products of the pair",
+            Refused(Cause.ENDED, barrier.array, barrier.slot, target=home.index),
         )

@@ -13,7 +13,7 @@ import torch
 from tlxviz.sim.clusters import Cluster
 from tlxviz.sim.dtypes import cast
 from tlxviz.sim.engine import Barrier, Cta
-from tlxviz.sim.errors import ClusterError, RemoteFault, SimulationError
+from tlxviz.sim.errors import Cause, ClusterError, Refused, RemoteFault, SimulationError
 from tlxviz.sim.shared import SharedView, allocate
 from tlxviz.sim.tensor_layout import TensorLayout
 from tlxviz.sim.tensor_memory import TensorMemoryView, allocate_tensor
@@ -102,7 +102,7 @@ def arrive_remotely(cycle: int, arrival: tuple[Barrier, int, int, int, Cta]) -> 
     try:
         home = _home(barrier)
         if not home.running:
-            raise _gone(home, f"arrives on its barrier (slot {barrier.slot})")
+            raise _gone(home, f"arrives on its barrier (slot {barrier.slot})", barrier)
         barrier.last_site, barrier.last_time, barrier.last_cta = site, cycle, cta.index
         barrier.came(cycle, site, cta.index)
         barrier.pending -= count
@@ -167,7 +167,10 @@ def multicast(
     """
     cluster = _cluster(cta)
     if mask >> len(cluster.ctas):
-        raise ClusterError(f"multicasts to a CTA of rank {mask.bit_length() - 1} in a cluster of {len(cluster.ctas)}")
+        raise ClusterError(
+            f"multicasts to a CTA of rank {mask.bit_length() - 1} in a cluster of {len(cluster.ctas)}",
+            Refused(Cause.RANK),
+        )
     ranks = [rank for rank in range(len(cluster.ctas)) if mask >> rank & 1]
     for rank in ranks:
         peer = cluster.ctas[rank]
@@ -216,19 +219,26 @@ def _check_barrier(barrier: Barrier, site: int, cta: Cta) -> None:
     """Bytes are about to be announced to a barrier: there has to be one."""
     home = _home(barrier)
     if not home.running:
-        raise RemoteFault(_gone(home, "writes into its shared memory"), site, cta.index)
+        raise RemoteFault(_gone(home, "writes into its shared memory", barrier), site, cta.index)
     if not barrier.count:
         text = (
             f"bytes reach CTA {home.index} before it has initialised their barrier: wait for an arrival of that CTA "
             "first or, in a kernel without async tasks, for tlx.cluster_barrier()"
         )
-        raise RemoteFault(ClusterError(text), site, cta.index)
+        facts = Refused(Cause.UNINITIALISED, barrier.array, barrier.slot, target=home.index)
+        raise RemoteFault(ClusterError(text, facts), site, cta.index)
 
 
-def _gone(peer: Cta, doing: str) -> ClusterError:
+def _gone(peer: Cta, doing: str, barrier: Barrier | None = None) -> ClusterError:
     return ClusterError(
         f"{doing} although CTA {peer.index} (rank {peer.rank} of the cluster) ended at cycle {int(peer.end):,}: "
-        "let that CTA wait for it or, at the end of a kernel without async tasks, for tlx.cluster_barrier()"
+        "let that CTA wait for it or, at the end of a kernel without async tasks, for tlx.cluster_barrier()",
+        Refused(
+            Cause.ENDED,
+            -1 if barrier is None else barrier.array,
+            -1 if barrier is None else barrier.slot,
+            target=peer.index,
+        ),
     )
 
 
