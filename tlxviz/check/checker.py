@@ -60,7 +60,7 @@ class Checker:
         *,
         schedules: int = SCHEDULES,
         replay: Schedule | None = None,
-        seconds: float = math.inf,
+        seconds: float = float("inf"),
     ) -> None:
         self._device = device
         self._schedules = schedules
