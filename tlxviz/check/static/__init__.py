@@ -1,0 +1,49 @@
+"""Rules that need no run: a kernel's text and, where there is one, what its launch is called with."""
+
+from __future__ import annotations
+
+from tlxviz.check.model import Finding, Severity
+from tlxviz.check.static import (
+    arrivals,
+    budgets,
+    descriptors,
+    expected_bytes,
+    implicit_waits,
+    named,
+    parity,
+    remote,
+    tensor_memory,
+)
+from tlxviz.check.static.facts import LaunchFacts
+from tlxviz.check.static.registry import RULES, Kernel
+from tlxviz.check.static.standing import ways_end
+from tlxviz.devices.model import Device
+from tlxviz.ir.program import Program
+
+MODULES = (
+    arrivals,
+    budgets,
+    descriptors,
+    expected_bytes,
+    implicit_waits,
+    named,
+    parity,
+    remote,
+    tensor_memory,
+)
+"""That hold rules."""
+
+
+def static_findings(program: Program, device: Device, facts: LaunchFacts | None = None) -> list[Finding]:
+    """What is wrong with a kernel, as far as that shows without a run.
+
+    Args:
+        program: The kernel.
+        device: The GPU that it is for.
+        facts: Its launch; without one, what depends on arguments is not known.
+    """
+    kernel = Kernel(program, device, facts or LaunchFacts())
+    found = [finding for rule in RULES for finding in rule(kernel)]
+    if not any(finding.severity is Severity.ERROR for finding in found):
+        found += ways_end(kernel)
+    return found
