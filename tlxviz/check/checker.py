@@ -1,4 +1,4 @@
-"""Checks a launch: runs with an observer under several schedules, and what ends them early."""
+"""Checks a launch: runs under several schedules, and what their results have in common."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from tlxviz.check.agreement import comparable, disagreement
 from tlxviz.check.authors import attributed, authored
 from tlxviz.check.exploration import explored
 from tlxviz.check.model import Finding, Severity
-from tlxviz.check.runs import Ran, run_under
+from tlxviz.check.races import Races
+from tlxviz.check.runs import Ran, ending, run_under
 from tlxviz.check.schedules import Schedule, adversarial
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
+from tlxviz.sim.errors import SimulationError
 from tlxviz.sim.kernels import Kernels
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.watched import all_matter, some_clusters
 
+SCHEDULES = 20
+"""That a launch runs under, unless somebody says otherwise."""
 _TURNS = 4
 """Clusters that take turns under schedules other than the usual one."""
 
@@ -32,12 +36,10 @@ class Checked:
     findings: tuple[Finding, ...]
     ctas: int
     """CTAs that ran."""
-    schedules: int
+    schedules: int = 1
     """Schedules that they ran under."""
-
-
-SCHEDULES = 20
-"""That a launch runs under, unless somebody says otherwise."""
+    ended: bool = False
+    """Whether it hangs, or does what hardware leaves undefined, so that nothing is gained by running it again."""
 
 
 class Checker:
@@ -69,6 +71,7 @@ class Checker:
 
         Raises:
             UnsupportedOperation: the simulator cannot run it.
+            LaunchLimitError: it asks for more than the device has.
         """
         program = self._kernels.program(launch)
         clusters = _rotated(launch, program)
@@ -82,9 +85,28 @@ class Checker:
         if clean and self._replay is None and self._schedules > 1 and comparable(launch, program):
             differs = disagreement(launch, self._device, self._kernels, clusters[:1])
             found += [differs] if differs else []
+        return self._checked(launch, program, found, result.ctas, result.schedules, ended=result.ended)
+
+    def read(self, program: Program) -> Checked:
+        """What the text of a kernel alone shows: nothing runs."""
+        return Checked(program.name, (), 0, schedules=0)
+
+    def ended(self, launch: CaughtLaunch, error: SimulationError) -> Checked:
+        """What an error shows by which a launch has ended that was executed and not checked.
+
+        Raises:
+            SimulationError: the error itself, where it is no fault of the kernel.
+        """
+        program = self._kernels.program(launch)
+        return self._checked(launch, program, [ending(error, program, Races())], 0, 0, ended=True)
+
+    @staticmethod
+    def _checked(
+        launch: CaughtLaunch, program: Program, findings: Sequence[Finding], ctas: int, schedules: int, *, ended: bool
+    ) -> Checked:
         by_author = authored(program, launch.metadata)
-        found = [attributed(finding, by_author=by_author) for finding in found]
-        return Checked(launch.kernel, tuple(found), result.ctas, result.schedules)
+        found = tuple(attributed(finding, by_author=by_author) for finding in findings)
+        return Checked(launch.kernel, found, ctas, schedules, ended)
 
     def _chosen(self, program: Program, clusters: Sequence[int]) -> Iterator[Schedule]:
         """The schedules to run under. All but the first run one cluster each, if those have nothing to do with each

@@ -30,6 +30,8 @@ class Explored:
     """CTAs that ended under the first one."""
     schedules: int
     """Schedules that ran."""
+    ended: bool
+    """Whether the kernel cannot end under one of them."""
 
 
 def explored(run: Run, schedules: Iterable[Schedule], deadline: float = float("inf")) -> Explored:
@@ -45,8 +47,10 @@ def explored(run: Run, schedules: Iterable[Schedule], deadline: float = float("i
     found: list[Finding] = []
     seen: set[Hashable] = set()
     ctas = number = 0
+    ended = False
     for number, schedule in enumerate(schedules, 1):
         ran = run(schedule)
+        ended = ended or ran.ended is not None
         fresh = [(finding, _key(finding, ran)) for finding in ran.all]
         fresh = [(finding, key) for finding, key in fresh if key not in seen]
         seen.update(key for _, key in fresh)
@@ -63,7 +67,7 @@ def explored(run: Run, schedules: Iterable[Schedule], deadline: float = float("i
                 found.append(replace(finding, schedule=str(simple)))
         if time.monotonic() >= deadline:
             break
-    return Explored(tuple(found), ctas, number)
+    return Explored(tuple(found), ctas, number, ended)
 
 
 def _key(finding: Finding, ran: Ran) -> Hashable:
@@ -71,7 +75,8 @@ def _key(finding: Finding, ran: Ran) -> Hashable:
     run ends early."""
     if finding is ran.ended:
         return "ended"
-    places = frozenset((place.role, place.location, place.variable) for place in finding.places)
+    # the two accesses; what else is named depends on which of them came first
+    places = frozenset((place.role, place.location, place.variable) for place in finding.places[:2])
     return finding.severity, finding.rule == "proxy-fence", places
 
 

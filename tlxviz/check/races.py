@@ -157,6 +157,7 @@ class Races:
         self._pace = pace
         self._unwritten = Tally[Access]()
         self._memory = Memory(self._race, self._unfenced, self._overwritten, self._read_unwritten)
+        self._described: list[object] = []
         self._sent: dict[int, list[tuple[Standing, Operation, At, int]]] = {}
         """What others have sent to a CTA: who, and by which of his own events."""
         self._left: dict[Cta, set[AgentRun]] = {}
@@ -463,7 +464,8 @@ class Races:
     def fenced(self, me: AgentRun) -> None:
         self.order.fence(me)
 
-    def describes(self, me: AgentRun, op: Operation, at: At, place: tuple[int, int]) -> None:
+    def describes(self, me: AgentRun, op: Operation, at: At, place: tuple[int, int], memory: object) -> None:
+        self._described.append(memory)  # so that nobody else's comes to lie there
         who = self.order.standing(me)
         access = Access(op, at, who, None, me.cta.index, True, who.component, who.epoch)
         self._memory.touch_descriptor(access, place)

@@ -13,6 +13,7 @@ from tlxviz._version import __version__
 from tlxviz.commands import streams
 from tlxviz.commands.base import Command, Parser
 from tlxviz.commands.calibrate import CalibrateCommand
+from tlxviz.commands.check import CheckCommand
 from tlxviz.commands.diff import DiffCommand
 from tlxviz.commands.doctor import DoctorCommand
 from tlxviz.commands.export import ExportCommand
@@ -33,6 +34,7 @@ _COMMANDS: tuple[Command, ...] = (
     DiffCommand(),
     GraphCommand(),
     LayoutsCommand(),
+    CheckCommand(),
     ExportCommand(),
     DoctorCommand(),
     CalibrateCommand(),

@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from tlxviz.check.checker import Checked
     from tlxviz.devices.model import Device
+    from tlxviz.ir.program import Program
     from tlxviz.launch.kernels.watch import Call, Handler
     from tlxviz.launch.model import Executed, Launch, LaunchLog
     from tlxviz.probe.options import ProbeOptions
+    from tlxviz.sim.errors import SimulationError
+    from tlxviz.sim.model import CaughtLaunch
     from tlxviz.sim.recording import Recording
     from tlxviz.trace.model import LaunchTrace, Trace
 
@@ -33,6 +37,22 @@ class Recorder(Protocol):
 
     def so_far(self) -> LaunchTrace | None:
         """The launch that is being executed, if it is one to record, as far as it is. Another thread may ask."""
+        ...
+
+
+class Checker(Protocol):
+    """Looks for faults in launches, and in the text of kernels."""
+
+    def check(self, launch: CaughtLaunch) -> Checked:
+        """Raises UnsupportedOperation where it cannot."""
+        ...
+
+    def ended(self, launch: CaughtLaunch, error: SimulationError) -> Checked:
+        """What an error that has ended a launch shows."""
+        ...
+
+    def read(self, program: Program) -> Checked:
+        """What the text of a kernel alone shows."""
         ...
 
 
@@ -100,6 +120,8 @@ class Backend(Protocol):
         progress: Callable[[str, int, int], None] | None,
     ) -> Recorder: ...
 
+    def make_checker(self, device: Device) -> Checker: ...
+
     def run_script(
         self,
         target: Path | str,
@@ -144,6 +166,11 @@ class SimulatorBackend:
         from tlxviz.sim.recording import Recording
 
         return SimulatedRecorder(device, Recording(kernels, launches, ctas), values=values, progress=progress)
+
+    def make_checker(self, device: Device) -> Checker:
+        from tlxviz.check.checker import Checker
+
+        return Checker(device)
 
     def run_script(
         self,

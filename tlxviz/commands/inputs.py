@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tlxviz._errors import UsageError
 from tlxviz.commands.base import named
 from tlxviz.commands.output import SUFFIX, check_module, check_script
 from tlxviz.commands.ttgir_file import TTGIR
+from tlxviz.embedded.record import DEFAULT_DEVICE
+
+if TYPE_CHECKING:
+    from tlxviz.commands.backend import Backend
+    from tlxviz.devices.model import Device
+    from tlxviz.ir.program import Program
 
 
 def add_choice_of_launch(parser: argparse.ArgumentParser) -> None:
@@ -50,3 +57,16 @@ def runs_input(arguments: argparse.Namespace) -> bool:
 def target_of(arguments: argparse.Namespace) -> Path | str:
     """What is run: the path of a script, or the name of a module. Raises UsageError where there is none."""
     return check_module(arguments.input) if arguments.module else check_script(Path(arguments.input))
+
+
+def device_of_target(program: Program, backend: Backend) -> str:
+    """Name of a device of the compute capability that a kernel is for; the usual one where none is known."""
+    wanted = str(program.module.attributes.get("ttg.target", "")).rpartition(":")[2]
+    names = [DEFAULT_DEVICE, *backend.known_devices()]
+    fitting = [name for name in names if _capability(backend.load_device(name)) == wanted]
+    return fitting[0] if fitting else DEFAULT_DEVICE
+
+
+def _capability(device: Device) -> str:
+    major, minor = device.capability
+    return f"{major}{minor}"

@@ -15,7 +15,7 @@ from tlxviz.commands import streams
 from tlxviz.commands.backend import Backend, SimulatorBackend
 from tlxviz.commands.base import named
 from tlxviz.commands.choices import Launches, simulated_device
-from tlxviz.commands.inputs import add_choice_of_launch, add_input, runs_input, target_of
+from tlxviz.commands.inputs import add_choice_of_launch, add_input, device_of_target, runs_input, target_of
 from tlxviz.commands.interrupts import importing, terminations
 from tlxviz.commands.launches import check_launches
 from tlxviz.commands.remarks import nothing_recorded
@@ -176,23 +176,11 @@ class LayoutsCommand:
 
         program = load_program(read_ttgir(path), str(path))
         chosen = self._chosen_device(arguments, "layouts needs none")
-        name = chosen if arguments.device != "auto" and chosen else self._of_target(program)
+        name = chosen if arguments.device != "auto" and chosen else device_of_target(program, self._backend)
         return _Kernel(program.name, program, self._backend.load_device(name))
 
     def _chosen_device(self, arguments: argparse.Namespace, why: str, script: Path | None = None) -> str | None:
         return simulated_device(arguments.device, self._backend.known_devices(), lambda: why, script)
-
-    def _of_target(self, program: Program) -> str:
-        """A device of the kernel's compute capability; the usual one where none is known."""
-        wanted = str(program.module.attributes.get("ttg.target", "")).rpartition(":")[2]
-        names = [DEFAULT_DEVICE, *self._backend.known_devices()]
-        fitting = [name for name in names if _capability(self._backend.load_device(name)) == wanted]
-        return fitting[0] if fitting else DEFAULT_DEVICE
-
-
-def _capability(device: Device) -> str:
-    major, minor = device.capability
-    return f"{major}{minor}"
 
 
 def _of_launch(launch: Launch, device: Device) -> _Kernel:

@@ -279,7 +279,7 @@ class _Simulation:
         from tlxviz.sim.recorder import SimulatedRecorder
 
         real = torch.cuda.is_available()
-        device = _device(self.device, torch.cuda.get_device_name() if real else None)
+        device = device_named(self.device, torch.cuda.get_device_name() if real else None)
         recorder = SimulatedRecorder(device, recording, values=self.values and not real)
         scope = Scope()  # the one that is closed at the end: launches add to it what they replace
         try:
@@ -374,8 +374,13 @@ class Recorded:
             _say(f"error: {lost}")  # what the program raised says more
 
 
-def _device(name: str | None, gpu: str | None) -> Device:
-    """The device to simulate: the named one, else the machine's GPU, else the default."""
+def device_named(name: str | None, gpu: str | None) -> Device:
+    """The device to simulate: the named one, else the machine's GPU, else the default.
+
+    Raises:
+        UsageError: there is no device of that name.
+        TlxvizError: the machine's GPU is none that can be simulated.
+    """
     from tlxviz.devices import known_devices, load_device
 
     known = known_devices()

@@ -81,8 +81,8 @@ def size(count: int) -> str:
     return f"{value:.4g} TiB"
 
 
-def plural(count: int, noun: str) -> str:
-    return f"{whole(count)} {noun}" if count == 1 else f"{whole(count)} {noun}s"
+def plural(count: int, noun: str, several: str = "") -> str:
+    return f"{whole(count)} {noun if count == 1 else several or noun + 's'}"
 
 
 def place(file: str, line: int) -> str:

@@ -159,8 +159,8 @@ class Observer(Pacing, Protocol):
         """What the warp group knows to be written is now to be seen by the asynchronous proxy too."""
         ...
 
-    def describes(self, me: AgentRun, op: Operation, at: At, place: tuple[int, int]) -> None:
-        """A descriptor is written at a place in memory."""
+    def describes(self, me: AgentRun, op: Operation, at: At, place: tuple[int, int], memory: object) -> None:
+        """A descriptor is written at a place in memory, which stays what it is as long as somebody keeps `memory`."""
         ...
 
     def uses(

@@ -26,7 +26,7 @@ def tensormap_create(e: Emitter, op: Operation) -> None:
         f"cta.tensormaps[{target.base}.data_ptr(), {target.offset}] = "
         f"make_descriptor({address.base}, {address.offset}, {box}, {dims}, {strides}, {fill})"
     )
-    e.watch("describes", f"({target.base}.data_ptr(), {target.offset})")
+    e.watch("describes", f"({target.base}.data_ptr(), {target.offset})", target.base)
 
 
 @emits("ttng.tensormap_fenceproxy_acquire")

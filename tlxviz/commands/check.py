@@ -1,0 +1,254 @@
+"""`tlxviz check`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tlxviz._errors import ExitCode, TlxvizError, UsageError
+from tlxviz.commands import streams
+from tlxviz.commands.backend import Backend, SimulatorBackend
+from tlxviz.commands.base import named
+from tlxviz.commands.choices import Launches, parse_launches, simulated_device
+from tlxviz.commands.inputs import device_of_target, target_of
+from tlxviz.commands.interrupts import Terminated, importing, terminations
+from tlxviz.commands.output import SUFFIX, Output
+from tlxviz.commands.progress import LaunchProgress
+from tlxviz.commands.remarks import nothing_recorded
+from tlxviz.commands.ttgir_file import TTGIR, read_ttgir
+from tlxviz.embedded.kernel_filter import KernelFilter
+from tlxviz.embedded.record import DEFAULT_DEVICE, hosting
+
+if TYPE_CHECKING:
+    from tlxviz.check.report import CheckReport
+    from tlxviz.check.session import Session
+    from tlxviz.commands.backend import Recorder
+    from tlxviz.devices.model import Device
+    from tlxviz.launch.model import Executed, Launch, LaunchLog
+
+_SARIF = (".sarif", ".json")
+
+
+class CheckCommand:
+    """Look for synchronization faults: hangs, races, wrong counts, with the operations that make them.
+
+    A script runs on a simulated GPU with its own arguments behind it, and each launch is checked before it runs. Of a
+    TTGIR file the text alone is checked (docs/check.md). The exit status is 1 where an error is found, and with
+    --strict a warning; findings that the kernel's source keeps by a comment do not count.
+    """
+
+    name = "check"
+    summary = "find races, hangs and wrong counts in the kernels of a script"
+
+    def __init__(self, backend: Backend | None = None) -> None:
+        self._backend: Backend = backend or SimulatorBackend()
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.usage = (
+            f"{parser.prog} [options] script.py [args ...]\n       {parser.prog} [options] -m module [args ...]\n"
+            f"       {parser.prog} [options] kernel.ttgir"
+        )
+        add = parser.add_argument
+        add("--device", default="auto", help="the simulated GPU: sim:h200 (the default, unless the script names one)")
+        add(
+            "--kernel",
+            metavar="NAME",
+            type=named,
+            action="append",
+            default=[],
+            help="check only kernels that match: 'gemm*'",
+        )
+        add(
+            "--launch",
+            metavar="LIST",
+            type=parse_launches,
+            default="all",
+            help="which launches of a kernel: all (default); 0; 0,3; 2:5",
+        )
+        add("--first-config", action="store_true", help="autotuned kernels take their first configuration, untimed")
+        add("--strict", action="store_true", help="warnings count as findings")
+        add("--json", action="store_true", help="one line of JSON (docs/check.md)")
+        add("--sarif", metavar="FILE", type=named, help="write a SARIF 2.1.0 log too, for code scanning")
+        add("-f", "--force", action="store_true", help="overwrite the file that --sarif names")
+        add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
+        add("-m", dest="module", action="store_true", help="check what a module launches, run as python -m does")
+        add("input", metavar="INPUT", type=named, help="a script, with -m a module, or a .ttgir file")
+        add("arguments", metavar="args", nargs=argparse.REMAINDER, help="a script's arguments").required = False
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        path = Path(arguments.input)
+        runs = arguments.module or path.suffix != TTGIR
+        _check_input(arguments, runs=runs)
+        output = None
+        if arguments.sarif is not None:
+            output = Output.choose(
+                arguments.sarif, path.stem, force=arguments.force, suffixes=_SARIF, holds="SARIF log"
+            )
+        if not runs:
+            return _conclude(self._of_text(arguments, path), arguments, output, Path.cwd())
+        return self._of_script(arguments, output)
+
+    # ------------------------------------------------------------------ a script
+
+    def _of_script(self, arguments: argparse.Namespace, output: Output | None) -> int:
+        target = target_of(arguments)
+        script = target if isinstance(target, Path) else None
+        name = self._chosen_device(arguments, script)
+        device = self._backend.load_device(name or DEFAULT_DEVICE)
+        folder, process = Path.cwd(), os.getpid()
+
+        from tlxviz.launch.model import LaunchLog
+
+        log = LaunchLog()
+        stopped: BaseException | None = None
+        status = 0
+        with LaunchProgress(shown=not arguments.quiet) as progress:
+            with importing():
+                recorder = self._backend.make_recorder(
+                    device, kernels=lambda kernel: False, launches=(), ctas=(), values=True, progress=progress
+                )
+                session = self._session(arguments, device, recorder)
+            try:
+                # what the script prints is not what was asked for
+                with hosting(recorder), terminations(), redirect_stdout(sys.stderr):
+                    status = self._backend.run_script(
+                        target, arguments.arguments, device, session.execute, log, first_config=arguments.first_config
+                    )
+            except BaseException as error:
+                stopped = error
+        streams.flush()
+        if os.getpid() != process:  # a fork of the script's own: the report is its parent's
+            if stopped is not None:
+                raise stopped
+            return status
+        return _finish(_Run(session, log, status, stopped), device, arguments, output, folder)
+
+    def _session(
+        self, arguments: argparse.Namespace, device: Device, recorder: Recorder
+    ) -> Session[Launch, Executed | None]:
+        from tlxviz.check.session import Session
+
+        kernels, chosen = KernelFilter(tuple(arguments.kernel)), arguments.launch.numbers
+
+        def wanted(kernel: str, number: int) -> bool:
+            return kernels(kernel) and (chosen is None or number in chosen)
+
+        return Session(self._backend.make_checker(device), recorder.execute, wanted=wanted)
+
+    def _chosen_device(self, arguments: argparse.Namespace, script: Path | None = None) -> str | None:
+        return simulated_device(
+            arguments.device, self._backend.known_devices(), lambda: "check needs none, and simulates one", script
+        )
+
+    # ------------------------------------------------------------------ a text
+
+    def _of_text(self, arguments: argparse.Namespace, path: Path) -> CheckReport:
+        with importing():
+            from tlxviz.check.report import LaunchReport, gather
+            from tlxviz.check.source import Source
+            from tlxviz.ir import load_program
+
+        program = load_program(read_ttgir(path), str(path))
+        chosen = self._chosen_device(arguments)
+        name = chosen if arguments.device != "auto" and chosen else device_of_target(program, self._backend)
+        device = self._backend.load_device(name)
+        checked = self._backend.make_checker(device).read(program)
+        found = LaunchReport(program.name, Source(), checked.findings, 0, 0, checked.schedules)
+        return gather(device.title, [found])
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What became of a script."""
+
+    session: Session[Launch, Executed | None]
+    log: LaunchLog
+    status: int
+    stopped: BaseException | None
+    """What ended it before its own end."""
+
+
+def _check_input(arguments: argparse.Namespace, *, runs: bool) -> None:
+    """Raises UsageError for an input that is none, and for what goes with other inputs."""
+    name = arguments.input
+    if not arguments.module and name.endswith(SUFFIX):
+        raise UsageError(f"{name} is a trace, in which one order of events is left. Check the script that it is of.")
+    if runs:
+        return
+    if arguments.arguments:
+        raise UsageError(f"{name} takes no arguments, and there is {arguments.arguments[0]}. Options stand before it.")
+    given = {
+        "--launch": arguments.launch.numbers is not None,
+        "--kernel": bool(arguments.kernel),
+        "--first-config": arguments.first_config,
+    }
+    for option, there in given.items():
+        if there:
+            raise UsageError(f"{option} is for a script, and {name} is none.")
+
+
+def _finish(run: _Run, device: Device, arguments: argparse.Namespace, output: Output | None, folder: Path) -> int:
+    """Say what was found and return the exit status, or raise what ended the script where nothing was found."""
+    from tlxviz.check.session import Stopped
+
+    stopped = run.stopped
+    report = run.session.report(device.title)
+    status = _conclude(report, arguments, output, folder) if run.session.checked else 0
+    if isinstance(stopped, KeyboardInterrupt):
+        terminated = isinstance(stopped, Terminated)
+        streams.fail(f"{'terminated' if terminated else 'interrupted'}; what comes after that is not checked")
+        return stopped.exit_code if terminated else int(ExitCode.INTERRUPTED)
+    if stopped is not None and not isinstance(stopped, TlxvizError):  # a fault of ours
+        raise stopped
+    if status:
+        if stopped is not None and not isinstance(stopped, Stopped):
+            streams.note(str(stopped))
+        return status
+    if isinstance(stopped, Stopped):
+        raise ScriptNotRun(f"{stopped}, and neither does {arguments.input}; nothing of it counts as a finding.")
+    if stopped is not None:
+        raise stopped
+    if run.status:
+        raise ScriptNotRun(f"{arguments.input} ended with status {run.status}, and nothing was found.")
+    if report.unchecked:
+        first = report.unchecked[0]
+        raise TlxvizError(f"kernel {first.kernel} was not checked: {first.reason}")
+    if not run.session.checked:
+        kernels = KernelFilter(tuple(arguments.kernel))
+        chosen = arguments.launch if arguments.launch.numbers is not None else Launches((0,))
+        why = nothing_recorded(arguments.input, run.log, kernels, chosen)
+        raise UsageError(why or f"{arguments.input} launched no kernel that runs anything.")
+    return 0
+
+
+def _conclude(report: CheckReport, arguments: argparse.Namespace, output: Output | None, folder: Path) -> int:
+    """Write what was found, and return the exit status that it stands for."""
+    with importing():
+        from tlxviz.reporters.check_json import CheckJsonReporter
+        from tlxviz.reporters.check_sarif import sarif_log
+        from tlxviz.reporters.check_text import CheckTextReporter
+
+    lost: TlxvizError | None = None
+    if output is not None:
+        try:
+            name = output.write(sarif_log(report, folder))
+        except TlxvizError as error:  # the disk is full, say: the report comes all the same
+            lost = error
+        else:
+            if not arguments.quiet:
+                streams.note(f"sarif: {name}")
+    streams.render(CheckJsonReporter(report) if arguments.json else CheckTextReporter(report))
+    if lost is not None:
+        raise lost
+    return int(ExitCode.FINDINGS if report.fails(strict=arguments.strict) else ExitCode.OK)
+
+
+class ScriptNotRun(TlxvizError):
+    """A script did not end as it should, and nothing was found in its kernels."""
+
+    exit_code = ExitCode.SCRIPT_FAILED
