@@ -110,7 +110,7 @@ def tiles(kernel: Kernel) -> Iterator[Finding]:
     """Copies of tiles that lie outside of their tensors altogether."""
     told: set[int] = set()
     for course in kernel.courses:
-        for step in course.steps:
+        for step in course.steps if course.complete else ():
             shape = _shape(kernel, step)
             if step.corner and shape and step.site.index not in told and _is_outside(step.corner, shape):
                 told.add(step.site.index)
