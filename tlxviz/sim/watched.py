@@ -14,13 +14,13 @@ from tlxviz.sim.compiler import CompiledKernel
 from tlxviz.sim.dispatch import Dispatcher, Outcome, Tracing
 from tlxviz.sim.effects import multiplies, shares, takes_over, talks
 from tlxviz.sim.errors import HangError
+from tlxviz.sim.footprint import footprint
 from tlxviz.sim.kernels import CYCLE_LIMIT, Kernels, quiet_process
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.observer import Observer, Pacing
 from tlxviz.sim.placement import Placement, place
 from tlxviz.sim.reach import reach
-from tlxviz.sim.footprint import footprint
 from tlxviz.sim.record import launch_trace
 from tlxviz.sim.unit import Options
 from tlxviz.trace.model import LaunchTrace
