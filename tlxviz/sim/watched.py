@@ -117,7 +117,8 @@ def _run(
         found.bind(watch=pacing)
         return found
 
-    data = reach(device, footprint(launch, program), total, shared=shares(program), multiplies=multiplies(program))
+    outcome.footprint = footprint(launch, program)
+    data = reach(device, outcome.footprint, total, shared=shares(program), multiplies=multiplies(program))
     dispatcher = Dispatcher(program, device, placement, per_sm, data, arguments, kernel, kernel)
     traced = placement.with_mates(numbers[:1]) if options.traced else frozenset[int]()
     with torch.inference_mode(), quiet_process():
