@@ -11,6 +11,7 @@ import torch
 from cluster_runner import PAIR, events
 from kernel_runner import b200, compile_kernel, execute, executes, fbtriton_only, h200
 
+from tlxviz.analysis.clusters import CrossingKind, crossings
 from tlxviz.launch.model import Launch
 from tlxviz.sim.errors import HangError, LaunchControlError, UnsupportedOperation
 from tlxviz.sim.replay import replay
@@ -146,6 +147,10 @@ def test_pairs_take_over_pairs():
         wait = next(each for each in events(trace, "wait", cta) if each["released_by"] == answer["row"])
         assert wait["end"] == request["end"] + LATENCY + WAKE
     assert not [each for each in events(trace, "clc", 1) if each["phase"] >= 0]  # CTA 1 does not ask
+    (found,) = [each for each in crossings(trace) if each.kind is CrossingKind.ANSWER]
+    answers = len(events(trace, "clc", 0, engine=True))
+    assert (found.source, found.target, found.count, found.bytes) == (0, 1, answers, 16 * answers)
+    assert found.waits == answers
 
 
 def test_times_are_the_same_without_values():
