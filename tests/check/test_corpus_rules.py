@@ -1,4 +1,4 @@
-"""Every planted fault is found where it is, by its rule; what is right has no error, and no warnings but those named."""
+"""Every planted fault is found where it is, by its rule; what is right has no error, and the warnings named here."""
 
 from __future__ import annotations
 
