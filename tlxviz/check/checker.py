@@ -26,6 +26,8 @@ from tlxviz.sim.watched import all_matter, some_clusters
 
 SCHEDULES = 20
 """That a launch runs under, unless somebody says otherwise."""
+STEPS = 40_000
+"""Of event loops, after which a launch runs under no other schedule unless somebody gives seconds: a few seconds."""
 _TURNS = 4
 """Clusters that take turns under schedules other than the usual one."""
 
@@ -60,7 +62,7 @@ class Checker:
         *,
         schedules: int = SCHEDULES,
         replay: Schedule | None = None,
-        seconds: float = float("inf"),
+        seconds: float = math.inf,
     ) -> None:
         self._device = device
         self._schedules = schedules
@@ -81,8 +83,11 @@ class Checker:
         def run(schedule: Schedule) -> Ran:
             return run_under(launch, self._device, self._kernels, schedule)
 
-        result = explored(run, self._chosen(program, clusters), time.monotonic() + self._seconds)
+        deadline, steps = time.monotonic() + self._seconds, STEPS if self._seconds == math.inf else math.inf
+        result = explored(run, self._chosen(program, clusters), deadline, steps)
         found = list(result.findings)
+        if self._replay is not None:
+            found = [replace(finding, schedule=str(self._replay)) for finding in found]
         clean = not any(finding.severity is Severity.ERROR for finding in found)
         if clean and self._replay is None and self._schedules > 1 and comparable(launch, program):
             differs = disagreement(launch, self._device, self._kernels, clusters[:1])

@@ -9,6 +9,7 @@ from typing import Any
 
 from tlxviz.check.memory import Access, Memory
 from tlxviz.check.order import Acquire, Knowledge, Meeting, Order, Release, Standing, counted_in, earliest
+from tlxviz.check.refills import Refills
 from tlxviz.check.schedules import Pace
 from tlxviz.check.tally import Tally
 from tlxviz.ir.operation import Operation
@@ -156,7 +157,9 @@ class Races:
         """mbarriers that are initialised: by CTA, array and slot."""
         self._pace = pace
         self._unwritten = Tally[Access]()
-        self._memory = Memory(self._race, self._unfenced, self._overwritten, self._read_unwritten)
+        self._stale = Tally[Access]()
+        refills = Refills(lambda access: self._stale.count(access.op, lambda: access))
+        self._memory = Memory(self._race, self._unfenced, self._overwritten, self._read_unwritten, refills.read)
         self._described: list[object] = []
         self._sent: dict[int, list[tuple[Standing, Operation, At, int]]] = {}
         """What others have sent to a CTA: who, and by which of his own events."""
@@ -530,6 +533,10 @@ class Races:
     def unwritten(self) -> Iterable[tuple[Access, int]]:
         """Reads of memory that nobody has written, likewise."""
         return self._unwritten.items()
+
+    def stale(self) -> Iterable[tuple[Access, int]]:
+        """Reads that find no new fill where the same operation does in other iterations, likewise."""
+        return self._stale.items()
 
     def _read_unwritten(self, access: Access) -> None:
         self._unwritten.count(access.op, lambda: access)

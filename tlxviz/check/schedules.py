@@ -3,12 +3,12 @@
 A schedule is a text that says it all, so that whoever reads it in a report can run it again:
 
     usual                nobody is held up
-    w2x2000              warp group 2 is held up 2,000 cycles before each operation that others can see
+    w2=2000              warp group 2 is held up 2,000 cycles before each operation that others can see
     w2@12+40000          warp group 2 is held up once, for 40,000 cycles before its operation number 12
-    loads+5000           ... and engines likewise, with each work that they are handed
+    loads=5000           ... and engines likewise, with each work that they are handed
     w~300.loads~4000.s7  all warp groups and the TMA engine, each time by a random number of cycles up to that; seed 7
     r1@0+9000            warp groups of the CTAs of rank 1 in their cluster
-    c0.c3.w1x2000        only clusters 0 and 3 of the grid run
+    c0.c3.w1=2000        only clusters 0 and 3 of the grid run
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tlxviz.sim.engine import AgentRun
 from tlxviz.sim.observer import ENGINES
 
 USUAL = "usual"
-_DELAY = re.compile(rf"(w\d*|r\d+|{'|'.join(ENGINES)})(?:@(\d+))?([+x~])(\d+)")
+_DELAY = re.compile(rf"(w\d*|r\d+|{'|'.join(ENGINES)})(?:@(\d+))?([+=~])(\d+)")
 _ENGINE_WORDS = {
     "loads": "TMA loads",
     "stores": "TMA stores",
@@ -54,7 +54,7 @@ class Delay:
     def __str__(self) -> str:
         if self.at >= 0:
             return f"{self.who}@{self.at}+{self.cycles}"
-        return f"{self.who}{'~' if self.random else 'x'}{self.cycles}"
+        return f"{self.who}{'~' if self.random else '='}{self.cycles}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Schedule:
 
 def _unreadable(text: str, part: str) -> UsageError:
     return UsageError(
-        f"{text!r} is no schedule, because of {part!r}: copy the one that a finding names, such as w1x2000"
+        f"{text!r} is no schedule, because of {part!r}: copy the one that a finding names, such as w1=2000"
     )
 
 
