@@ -1,6 +1,7 @@
 """How many mutants of correct kernels the checker finds: `python tests/mutation/measure.py [--only NAME] [--every N]`.
 
-Writes a table to standard output, in Markdown, and each mutant that is missed.
+Writes a table to standard output, in Markdown, and before it each mutant that is missed, and each that is reported
+although nothing was seen that it does otherwise.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ def findings_of(races: Races, program: Program) -> list[Finding]:
         *(_unmade(first, times, subjects) for first, times in races.unmade()),
         *(_lost(first, times, subjects) for first, times in races.lost() if classes.is_alias(first)),
         *(_unwritten(first, times, subjects) for first, times in races.unwritten()),
+        *(_stale(first, times, subjects) for first, times in races.stale()),
     ]
 
 
@@ -271,5 +272,19 @@ def _unwritten(access: Access, times: int, subjects: Subjects) -> Finding:
         (place,),
         (f"no store, copy or product into {memory} comes before it",),
         f"Fill {memory} first, or leave the read out where there is nothing to read.",
+        times,
+    )
+
+
+def _stale(access: Access, times: int, subjects: Subjects) -> Finding:
+    place, memory = subjects.access(access), subjects.memory(access)
+    return Finding(
+        "slot-reuse",
+        Severity.WARNING,
+        subjects.kernel,
+        f"{place.role}: {place.doing} in iteration {place.inner} with no new fill since the iteration before",
+        (place,),
+        ("in other iterations the same operation finds a new fill each time",),
+        f"Wait for the next fill of {memory.partition('[')[0]} in each iteration that reads one.",
         times,
     )

@@ -16,6 +16,8 @@ _SHRUNK = 3
 """Findings whose schedules are made simpler: a run each time that something is left out."""
 _ATTEMPTS = 24
 """Runs for that, for each."""
+_ALWAYS = 4
+"""Schedules that run whatever they cost."""
 _FEWEST = 250
 """Cycles below which nobody looks for a shorter delay."""
 
@@ -31,10 +33,12 @@ class Explored:
     schedules: int
     """Schedules that ran."""
     ended: bool
-    """Whether the kernel cannot end under the first one, so that nothing is gained by running it again."""
+    """Whether the launch cannot end under the first one."""
 
 
-def explored(run: Run, schedules: Iterable[Schedule], deadline: float = float("inf")) -> Explored:
+def explored(
+    run: Run, schedules: Iterable[Schedule], deadline: float = float("inf"), steps: float = float("inf")
+) -> Explored:
     """Runs under one schedule after the other, and keeps what the first of them shows that shows it.
 
     A kernel that cannot end under the first schedule is not run under others: it would come to the same.
@@ -43,21 +47,23 @@ def explored(run: Run, schedules: Iterable[Schedule], deadline: float = float("i
         run: Runs the launch.
         schedules: The schedules; the first is the usual one.
         deadline: When no other one is begun, in seconds of `time.monotonic`.
+        steps: How many the event loops may have before no other one is begun; a few schedules always run.
     """
     found: list[Finding] = []
     seen: set[Hashable] = set()
     ctas = number = 0
-    ended = False
+    stuck = False
     for number, schedule in enumerate(schedules, 1):
         ran = run(schedule)
+        steps -= ran.steps
         fresh = [(finding, _key(finding, ran)) for finding in ran.all]
         fresh = [(finding, key) for finding, key in fresh if key not in seen]
         seen.update(key for _, key in fresh)
         if number == 1:
             found += [finding for finding, _ in fresh]
             ctas = ran.ctas
-            ended = ran.ended is not None
-            if ended:
+            stuck = ran.ended is not None
+            if stuck:
                 break
         else:
             shown = sum(bool(finding.schedule) for finding in found)
@@ -65,9 +71,9 @@ def explored(run: Run, schedules: Iterable[Schedule], deadline: float = float("i
                 shrinks = finding.severity is Severity.ERROR and at < _SHRUNK and time.monotonic() < deadline
                 simple = simplest(schedule, partial(_shows, run, finding)) if shrinks else schedule
                 found.append(replace(finding, schedule=str(simple)))
-        if time.monotonic() >= deadline:
+        if time.monotonic() >= deadline or (steps <= 0 and number >= _ALWAYS):
             break
-    return Explored(tuple(found), ctas, number, ended)
+    return Explored(tuple(found), ctas, number, stuck)
 
 
 def _key(finding: Finding, ran: Ran) -> Hashable:

@@ -69,6 +69,7 @@ class Memory:
         lost: Told of what was written to some memory, of what was written later over part of it, and of what then reads
             it where the first one wrote.
         unwritten: Told of those that read what nobody has written.
+        filled: Told of those that read what an engine has written, and of that write's number.
     """
 
     def __init__(
@@ -77,11 +78,13 @@ class Memory:
         unfenced: Conflict,
         lost: Callable[[Access, Access, Access], None],
         unwritten: Callable[[Access], None],
+        filled: Callable[[Access, int], None],
     ) -> None:
         self._races = races
         self._unfenced = unfenced
         self._lost = lost
         self._unwritten = unwritten
+        self._filled = filled
         self._writes = 0
         self._cells: dict[View, _Cell] = {}
         self._descriptors: dict[tuple[int, int], _Cell] = {}
@@ -127,6 +130,8 @@ class Memory:
             access = replace(access, blank=True)
         elif cell.write is not None and last.number > cell.number:
             self._lost(cell.write, last.write, access)
+        if last.write is not None and last.write.queue:
+            self._filled(access, last.number)
         cell.reads[access.component] = access
 
     def _compare(self, before: Access, access: Access, knowledge: Knowledge) -> None:

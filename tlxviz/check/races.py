@@ -9,6 +9,7 @@ from typing import Any
 
 from tlxviz.check.memory import Access, Memory
 from tlxviz.check.order import Acquire, Knowledge, Meeting, Order, Release, Standing, counted_in, earliest
+from tlxviz.check.refills import Refills
 from tlxviz.check.schedules import Pace
 from tlxviz.check.tally import Tally
 from tlxviz.ir.operation import Operation
@@ -156,7 +157,9 @@ class Races:
         """mbarriers that are initialised: by CTA, array and slot."""
         self._pace = pace
         self._unwritten = Tally[Access]()
-        self._memory = Memory(self._race, self._unfenced, self._overwritten, self._read_unwritten)
+        self._stale = Tally[Access]()
+        refills = Refills(lambda access: self._stale.count(access.op, lambda: access))
+        self._memory = Memory(self._race, self._unfenced, self._overwritten, self._read_unwritten, refills.read)
         self._described: list[object] = []
         self._sent: dict[int, list[tuple[Standing, Operation, At, int]]] = {}
         """What others have sent to a CTA: who, and by which of his own events."""
@@ -234,21 +237,21 @@ class Races:
                 # copies of the group that is still open count as well
                 told.clock[queue.component] = queue.issued + (kind == _COPIES)
         epoch = who.epoch
-        homes = [self._home(me, barrier) for barrier in barriers]
-        for barrier, home in zip(barriers, homes, strict=True):
-            self._used(who, op, at, self._meeting(me, barrier))
+        meetings = [self._meeting(me, barrier) for barrier in barriers]
+        for barrier, meeting in zip(barriers, meetings, strict=True):
+            self._used(who, op, at, meeting)
+            home = self._home(me, barrier)
             if home is not me.cta:
                 self._sent.setdefault(home.index, []).append((who, op, at, epoch))
         who.tick()
-        # the CTA may have ended when they land
-        return who, told, epoch, op, at, [(barrier, home.index) for barrier, home in zip(barriers, homes, strict=True)]
+        return who, told, epoch, op, at, list(zip(barriers, meetings, strict=True))
 
     def landed(self, cycle: int, sent: Any) -> None:
-        who, told, epoch, op, at, barriers = sent
+        who, told, epoch, op, at, reached = sent  # whose CTA may have ended since
         if op.name in _BY_TENSOR_CORES:
             told.learn(who.complete)  # they complete in order, and so do their arrivals
-        for barrier, home in barriers:
-            meeting, phase = self.order.meeting(barrier, barrier.array, barrier.slot, home), counted_in(barrier)
+        for barrier, meeting in reached:
+            phase = counted_in(barrier)
             self._check_early(who, op, at, meeting, phase, told)
             if op.name in _BY_TENSOR_CORES and barrier.count == 1:
                 who.complete.clock[meeting.component] = phase + 1
@@ -530,6 +533,10 @@ class Races:
     def unwritten(self) -> Iterable[tuple[Access, int]]:
         """Reads of memory that nobody has written, likewise."""
         return self._unwritten.items()
+
+    def stale(self) -> Iterable[tuple[Access, int]]:
+        """Reads that find no new fill where the same operation does in other iterations, likewise."""
+        return self._stale.items()
 
     def _read_unwritten(self, access: Access) -> None:
         self._unwritten.count(access.op, lambda: access)

@@ -1,6 +1,6 @@
-"""At each step the consumer releases not the slot that it has read but the next one, which has still to be read.
+"""At each step the consumer releases not the slot that it has just read but another one, which it has read a step ago.
 
-The producer fills slots in order, and its wait for slot 0 comes first: when it refills a slot, that has been read.
+The last slot is never given back, and nobody waits for it.
 """
 
 import torch
@@ -15,7 +15,7 @@ SIDE = tl.constexpr(64)
 
 
 @triton.jit
-def released_in_advance(x_desc, y_ptr, K, S: tl.constexpr):
+def released_late(x_desc, y_ptr, K, S: tl.constexpr):
     tiles = tlx.local_alloc((SIDE, SIDE), tl.float16, S)
     full = tlx.alloc_barriers(S)
     empty = tlx.alloc_barriers(S)
@@ -27,7 +27,8 @@ def released_in_advance(x_desc, y_ptr, K, S: tl.constexpr):
                 tlx.barrier_wait(full[slot], (k // S) & 1)
                 values = tlx.local_load(tiles[slot])
                 tlx.fence("async_shared")
-                tlx.barrier_arrive(empty[(k + 1) % S])
+                if k > 0:
+                    tlx.barrier_arrive(empty[(k - 1) % S])
                 tl.store(y_ptr + k * SIDE * SIDE + at, values)
         with tlx.async_task(num_warps=1):
             for k in range(K):
@@ -41,7 +42,7 @@ def launch(K: int, S: int):
     side = SIDE.value
     x = torch.randn((max(K, 1) * side, side), device="cuda", dtype=torch.float16)
     y = torch.zeros_like(x)
-    released_in_advance[(1,)](TensorDescriptor.from_tensor(x, [side, side]), y, K, S=S)
+    released_late[(1,)](TensorDescriptor.from_tensor(x, [side, side]), y, K, S=S)
     return y[: K * side], x[: K * side]
 
 
