@@ -62,7 +62,7 @@ class Checker:
         *,
         schedules: int = SCHEDULES,
         replay: Schedule | None = None,
-        seconds: float = float("inf"),
+        seconds: float = math.inf,
     ) -> None:
         self._device = device
         self._schedules = schedules

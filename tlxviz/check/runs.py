@@ -30,6 +30,8 @@ class Ran:
     """What ended it early: a hang, or a refusal of the simulator."""
     ctas: int
     """CTAs that ended."""
+    steps: int
+    """Entries that event loops have had: what the run cost."""
 
     @property
     def all(self) -> list[Finding]:
@@ -42,6 +44,7 @@ def run_under(launch: CaughtLaunch, device: Device, kernels: Kernels, schedule: 
 
     Raises:
         UnsupportedOperation: the simulator cannot run it.
+        LaunchLimitError: it asks for more than the device has.
     """
     program = kernels.program(launch)
     races = Races(Pace(schedule))
@@ -55,7 +58,7 @@ def run_under(launch: CaughtLaunch, device: Device, kernels: Kernels, schedule: 
         ended = ending(error, program, races)
     finally:
         kernels.bind(())
-    return Ran(tuple(together(findings_of(races, program))), ended, outcome.done)
+    return Ran(tuple(together(findings_of(races, program))), ended, outcome.done, outcome.steps)
 
 
 def ending(error: SimulationError, program: Program, races: Races) -> Finding:
