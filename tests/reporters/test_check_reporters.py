@@ -16,9 +16,9 @@ import pytest
 from reporters.sarif_shape import check_shape
 
 from tlxviz._version import __version__
-from tlxviz.check.catalogue import RULES
 from tlxviz.check.model import Finding, Place, Severity
 from tlxviz.check.report import CheckReport, LaunchReport, Unchecked, gather
+from tlxviz.check.rules import RULES
 from tlxviz.check.source import Source
 from tlxviz.ir.location import Location
 from tlxviz.reporters.check_json import CheckJsonReporter

@@ -55,8 +55,12 @@ class _Traffic:
 
     phases: int = 0
     """That complete by the arrivals, of all slots together."""
-    waits: Counter[Site] = field(default_factory=Counter[Site])
-    """Phases that each wait asks for, each of another parity than the one before."""
+    waits: Counter[str] = field(default_factory=Counter[str])
+    """Phases that each warp group asks for, each of another parity than the one before of its slot."""
+    waiting: dict[Site, None] = field(default_factory=dict[Site, None])
+    """Where."""
+    roles: dict[int, set[str]] = field(default_factory=dict[int, set[str]])
+    """Who arrives, by slot."""
     sites: dict[Site, None] = field(default_factory=dict[Site, None])
     """That arrive."""
 
@@ -68,7 +72,7 @@ def more_than_counted(kernel: Kernel) -> Iterator[Finding]:
         return
     for array, traffic in _traffic(kernel).items():
         made = kernel.program.barriers[array]
-        roles = sorted({site.agent.name for site in traffic.sites})
+        roles = sorted(max(traffic.roles.values(), key=len, default=set[str]()))
         wanted = max(traffic.waits.values(), default=0)
         # slots are given back once more than they are waited for in the last lap, and once where a ring is primed
         if not wanted or len(roles) < 2 or traffic.phases < 2 * wanted or traffic.phases <= wanted + 2 * made.slots:
@@ -77,9 +81,9 @@ def more_than_counted(kernel: Kernel) -> Iterator[Finding]:
             "arrive-count",
             Severity.ERROR,
             f"{made.name} counts {_arrivals(made.counts[0])}, and {' and '.join(roles)} arrive on it: that completes "
-            f"{traffic.phases} phases, of which {next(iter(traffic.waits)).agent.name} waits for {wanted}",
+            f"{traffic.phases} phases, of which {next(iter(traffic.waiting)).agent.name} waits for {wanted}",
             [
-                *(kernel.place(site, f"waits for {made.name}") for site in traffic.waits),
+                *(kernel.place(site, f"waits for {made.name}") for site in traffic.waiting),
                 *(kernel.place(site, f"arrives on {made.name}") for site in traffic.sites),
                 _made(kernel, array),
             ],
@@ -99,11 +103,13 @@ def _traffic(kernel: Kernel) -> dict[int, _Traffic]:
             traffic = found.setdefault(step.array, _Traffic())
             if step.parity >= 0:
                 key = course.agent.name, step.array, step.slot
-                traffic.waits[step.site] += last.get(key, 1) != step.parity
+                traffic.waits[course.agent.name] += last.get(key, 1) != step.parity
+                traffic.waiting[step.site] = None
                 last[key] = step.parity
             elif step.brings is not None and step.brings.kind is Kind.ARRIVALS:
                 arrivals[step.array, step.slot] += step.brings.amount
                 traffic.sites[step.site] = None
+                traffic.roles.setdefault(step.slot, set()).add(course.agent.name)
     for (array, slot), number in arrivals.items():
         counts = kernel.program.barriers[array].counts
         if 0 <= slot < len(counts) and counts[slot]:

@@ -38,6 +38,8 @@ class Step:
     """Of the tile that TMA copies."""
     outer: int = -1
     inner: int = -1
+    sure: bool = True
+    """Whether it is reached at all: not in a loop whose number of rounds nobody knows."""
 
 
 @dataclass(slots=True)
@@ -48,10 +50,16 @@ class Course:
     steps: list[Step] = field(default_factory=list[Step])
     complete: bool = True
     """Whether these are all; otherwise nobody knows what comes then."""
+    cut: bool = False
+    """Whether it is not complete since a loop has been gone round often enough, and for no other reason."""
 
 
 class _Stop(Exception):
     """Nobody knows what comes next."""
+
+
+class _Enough(_Stop):
+    """A loop has been gone round often enough."""
 
 
 def courses(program: Program, facts: LaunchFacts) -> tuple[Course, ...]:
@@ -73,13 +81,15 @@ class _Walk:
         self._scalars = Scalars(program, facts)
         self._rounds: list[int] = []
         self._passes = 0
+        self._sure = True
         self.course = Course(agent)
         try:
             self._block(agent.region.entry)
             if len(agent.region.blocks) > 1:
                 raise _Stop
-        except _Stop:
+        except _Stop as reason:
             self.course.complete = False
+            self.course.cut = isinstance(reason, _Enough)
 
     def _block(self, block: Block) -> list[Known]:
         for op in block.body:
@@ -133,6 +143,7 @@ class _Walk:
         if not self._matters(op) and not known:
             self._set(op.results, [None] * len(op.results))
             return
+        self._sure &= known
         self._rounds.append(-1)
         for number in rounds:
             self._rounds[-1] += 1
@@ -141,7 +152,7 @@ class _Walk:
             self._spend()
         self._rounds.pop()
         if not known:
-            raise _Stop
+            raise _Enough
         self._set(op.results, values)
 
     def _while(self, op: Operation) -> None:
@@ -166,7 +177,7 @@ class _Walk:
         """Keeps loops that nobody waits in from going on for long."""
         self._passes += 1
         if self._passes > 4 * _MOST or len(self.course.steps) > _MOST:
-            raise _Stop
+            raise _Enough
 
     def _if(self, op: Operation) -> None:
         condition = self._scalars.number(op.operands[0])
@@ -200,11 +211,12 @@ class _Walk:
             place, phase = self._place(op.groups["barrier"][0]), self._scalars.number(op.groups["phase"][0])
             if phase is None:
                 raise _Stop
-            self.course.steps.append(Step(site, place.array, place.slot, phase & 1, outer=at[0], inner=at[1]))
+            step = Step(site, place.array, place.slot, phase & 1, outer=at[0], inner=at[1], sure=self._sure)
+            self.course.steps.append(step)
         for each in brings:
             self.course.steps.append(self._brought(site, each, corner, at))
         if corner and not brings:
-            self.course.steps.append(Step(site, -1, -1, corner=corner, outer=at[0], inner=at[1]))
+            self.course.steps.append(Step(site, -1, -1, corner=corner, outer=at[0], inner=at[1], sure=self._sure))
 
     def _brought(self, site: Site, each: Bringing, corner: tuple[int, ...], at: tuple[int, int]) -> Step:
         if each.kind is Kind.THREADS:
@@ -212,9 +224,11 @@ class _Walk:
             need = self._scalars.number(site.operation.groups["threads"][0])
             if number is None or need is None:
                 raise _Stop
-            return Step(site, -1, number, brings=each, need=need, outer=at[0], inner=at[1])
+            return Step(site, -1, number, brings=each, need=need, outer=at[0], inner=at[1], sure=self._sure)
         place = self._place(each.barrier)
-        return Step(site, place.array, place.slot, brings=each, corner=corner, outer=at[0], inner=at[1])
+        return Step(
+            site, place.array, place.slot, brings=each, corner=corner, outer=at[0], inner=at[1], sure=self._sure
+        )
 
     def _place(self, barrier: Value) -> BarrierSlot:
         found = self._scalars.of(barrier)

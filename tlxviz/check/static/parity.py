@@ -38,7 +38,7 @@ def period(kernel: Kernel) -> Iterator[Finding]:
 def _completions(kernel: Kernel) -> dict[tuple[int, int], int]:
     """How often each mbarrier completes; without those of which some arrivals are not known."""
     unclear = {each.array for each in kernel.bringings if each.kind is Kind.ARRIVALS and not each.amount}
-    open_ = {course.agent.name for course in kernel.courses if not course.complete}
+    open_ = {course.agent.name for course in kernel.courses if not course.complete and not course.cut}
     unclear |= {each.array for each in kernel.bringings if each.site.agent.name in open_} | kernel.renewed
     arrivals = Counter[tuple[int, int]]()
     for course in kernel.courses:

@@ -133,9 +133,17 @@ class Scalars:
             return self._slot(op)
         if name in _VIEWS:
             return self.of(op.operands[0])
+        if name == "scf.if":
+            return self._branch(value, op)
         if not isinstance(value.type, ScalarType) or not value.type.is_integer:
             return None
         return _wrapped(self._scalar(op), value.type.bits)
+
+    def _branch(self, value: Value, op: Operation) -> Known:
+        condition = self.number(op.operands[0])
+        if condition is None or len(op.regions) < 2:
+            return None
+        return self.of(op.regions[0 if condition else 1].blocks[-1].yielded[value.index])
 
     def _slot(self, op: Operation) -> Known:
         found, index = self.of(op.operands[0]), self.number(op.operands[1])

@@ -168,7 +168,9 @@ class _Run:
         """The facts of a hang, as docs/trace.md describes them; None where somebody can still act."""
         stuck = [n for n, course in enumerate(self._courses) if self._at[n] < len(course.steps)]
         open_ = [n for n, course in enumerate(self._courses) if n not in stuck and not course.complete]
-        if not stuck or open_:
+        guessed = any(not self._courses[n].steps[self._at[n]].sure for n in stuck)
+        # who goes round a loop that often, maybe, is held up for sure only by those who do so as well
+        if not stuck or open_ or (guessed and len(stuck) < len(self._courses)):
             return None
         waiters = [self._waiter(number) for number in stuck]
         left = [each.agent.name for n, each in enumerate(self._courses) if n not in stuck]
