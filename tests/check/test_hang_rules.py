@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 import torch
 
-triton = pytest.importorskip("triton")
-tlx = pytest.importorskip("triton.language.extra.tlx")
-if not hasattr(tlx, "remote_view") or "+fb" not in triton.__version__:
+from tlxviz._triton import toolchain
+from tlxviz.check.checker import Checker
+from tlxviz.check.model import Finding, Severity
+
+pytest.importorskip("triton.language.extra.tlx")
+if toolchain().distribution != "fbtriton":
     pytest.skip("triton-utlx reaches no other CTA of a cluster", allow_module_level=True)
 
 from simulator_tests import cluster_runner, clusters, hangs, kernel_runner
-
-from tlxviz.check.checker import Checker
-from tlxviz.check.model import Finding, Severity
 
 PAIR = cluster_runner.PAIR
 
