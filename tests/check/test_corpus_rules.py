@@ -20,6 +20,27 @@ from corpus_launches import CORRECT, FAULTS, device_of, launches, loaded
 
 SCHEDULES = 3
 
+MILDER = {
+    # the compiler adds the fence on the other side, where PTX takes it as well
+    "fence_mma": Severity.NOTE,
+    "fence_store": Severity.NOTE,
+    # an ordinary read before a refill, which hardware may well order
+    "war_proxy": Severity.WARNING,
+    # the compiler waits for the product at once
+    "wgmma_release": Severity.WARNING,
+    # in this schedule nothing is under way when it happens
+    "reinitialised": Severity.WARNING,
+    # reading a slot twice can be meant
+    "stale_slot": Severity.WARNING,
+    # outside of a tensor there are zeros, which can be meant
+    "swapped_offsets": Severity.WARNING,
+    # the compiler grants no request at all
+    "register_budget": Severity.WARNING,
+    # whether the compiler uses the number depends on layouts
+    "reserved_id": Severity.WARNING,
+}
+"""Severities of faults that are no errors, by script."""
+
 WARNINGS: dict[str, list[str]] = {
     # barriers that the compiler makes inside of a task for products of pairs: nobody waits until the other CTA has them
     "pair_accumulator": ["barrier-lifetime"],
@@ -50,10 +71,12 @@ def shown(findings: Sequence[Finding]) -> str:
 def test_a_fault_is_found_by_its_rule_at_its_role_and_variable_and_line(script: Path):
     case = loaded(script).CASE
     found = findings(script)
-    places = [place for finding in found if finding.rule == case.rule for place in finding.places]
+    severity = MILDER.get(script.stem, Severity.ERROR)
+    fitting = [each for each in found if (each.rule, each.severity) == (case.rule, severity)]
+    places = [place for finding in fitting for place in finding.places]
     lines = [number for number, line in enumerate(script.read_text().splitlines(), 1) if "# FAULT" in line]
-    fitting = [each for each in places if each.role == case.role and each.variable == case.name]
-    assert any(each.location.line in lines for each in fitting), shown(found)
+    at = [each.location.line for each in places if (each.role, each.variable) == (case.role, case.name)]
+    assert set(at) & set(lines), shown(found)
 
 
 @pytest.mark.parametrize("script", FAULTS, ids=lambda script: script.stem)
