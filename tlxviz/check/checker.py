@@ -1,4 +1,4 @@
-"""Checks a launch: runs with an observer under several schedules, and what ends them early."""
+"""Checks a launch: runs under several schedules, and what their results have in common."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from itertools import count, islice
 from tlxviz.check.agreement import comparable, disagreement
 from tlxviz.check.authors import attributed, authored
 from tlxviz.check.exploration import explored
-from tlxviz.check.hangs import finding_of_hang
-from tlxviz.check.history import Seen
 from tlxviz.check.model import Finding, Severity
 from tlxviz.check.races import Races
-from tlxviz.check.refusals import finding_of_refusal
-from tlxviz.check.runs import Ran, run_under
+from tlxviz.check.runs import Ran, ending, run_under
 from tlxviz.check.schedules import Schedule, adversarial
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
-from tlxviz.sim.errors import HangError, SimulationError
+from tlxviz.sim.errors import SimulationError
 from tlxviz.sim.kernels import Kernels
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.watched import all_matter, some_clusters
 
+SCHEDULES = 20
+"""That a launch runs under, unless somebody says otherwise."""
+STEPS = 40_000
+"""Of event loops, after which a launch runs under no other schedule unless somebody gives seconds: a few seconds."""
 _FEW = 64
 """CTAs that may all run with values, several times."""
 _TURNS = 4
@@ -40,15 +41,9 @@ class Checked:
     ctas: int
     """CTAs that ran."""
     schedules: int = 1
-    """Orders of events that were tried."""
+    """Schedules that they ran under."""
     ended: bool = False
     """Whether it hangs, or does what hardware leaves undefined, so that nothing is gained by running it again."""
-
-
-SCHEDULES = 20
-"""That a launch runs under, unless somebody says otherwise."""
-STEPS = 40_000
-"""Of event loops, after which a launch runs under no other schedule unless somebody gives seconds: a few seconds."""
 
 
 class Checker:
@@ -93,29 +88,33 @@ class Checker:
         found = list(result.findings)
         if self._replay is not None:
             found = [replace(finding, schedule=str(self._replay)) for finding in found]
-        clean = not any(finding.severity is Severity.ERROR for finding in found)
         cheap = bool(clusters) or result.ctas <= _FEW
+        clean = not any(finding.severity is Severity.ERROR for finding in found)
         if clean and cheap and self._replay is None and self._schedules > 1 and comparable(launch, program):
             differs = disagreement(launch, self._device, self._kernels, clusters[:1])
             found += [differs] if differs else []
-        by_author = authored(program, launch.metadata)
-        found = [attributed(finding, by_author=by_author) for finding in found]
-        return Checked(launch.kernel, tuple(found), result.ctas, result.schedules, result.ended)
+        return self._checked(launch, program, found, result.ctas, result.schedules, ended=result.ended)
 
     def read(self, program: Program) -> Checked:
         """What the text of a kernel alone shows: nothing runs."""
         return Checked(program.name, (), 0, schedules=0)
 
     def ended(self, launch: CaughtLaunch, error: SimulationError) -> Checked:
-        """What an error shows by which a launch has ended that was executed and not checked."""
+        """What an error shows by which a launch has ended that was executed and not checked.
+
+        Raises:
+            SimulationError: the error itself, where it is no fault of the kernel.
+        """
         program = self._kernels.program(launch)
-        if isinstance(error, HangError):
-            finding = finding_of_hang(error.report, program, Seen(Races(), program))
-        else:
-            finding = finding_of_refusal(error, program)
+        return self._checked(launch, program, [ending(error, program, Races())], 0, 0, ended=True)
+
+    @staticmethod
+    def _checked(
+        launch: CaughtLaunch, program: Program, findings: Sequence[Finding], ctas: int, schedules: int, *, ended: bool
+    ) -> Checked:
         by_author = authored(program, launch.metadata)
-        findings = () if finding is None else (attributed(finding, by_author=by_author),)
-        return Checked(launch.kernel, findings, 0, ended=True)
+        found = tuple(attributed(finding, by_author=by_author) for finding in findings)
+        return Checked(launch.kernel, found, ctas, schedules, ended)
 
     def _chosen(self, program: Program, clusters: Sequence[int]) -> Iterator[Schedule]:
         """The schedules to run under. All but the first run one cluster each, if those have nothing to do with each

@@ -33,7 +33,7 @@ class Explored:
     schedules: int
     """Schedules that ran."""
     ended: bool
-    """Whether the launch cannot end under the first one."""
+    """Whether the kernel cannot end under one of them."""
 
 
 def explored(
@@ -52,18 +52,18 @@ def explored(
     found: list[Finding] = []
     seen: set[Hashable] = set()
     ctas = number = 0
-    stuck = False
+    ended = False
     for number, schedule in enumerate(schedules, 1):
         ran = run(schedule)
         steps -= ran.steps
+        ended = ended or ran.ended is not None
         fresh = [(finding, _key(finding, ran)) for finding in ran.all]
         fresh = [(finding, key) for finding, key in fresh if key not in seen]
         seen.update(key for _, key in fresh)
         if number == 1:
             found += [finding for finding, _ in fresh]
             ctas = ran.ctas
-            stuck = ran.ended is not None
-            if stuck:
+            if ran.ended is not None:
                 break
         else:
             shown = sum(bool(finding.schedule) for finding in found)
@@ -73,7 +73,7 @@ def explored(
                 found.append(replace(finding, schedule=str(simple)))
         if time.monotonic() >= deadline or (steps <= 0 and number >= _ALWAYS):
             break
-    return Explored(tuple(found), ctas, number, stuck)
+    return Explored(tuple(found), ctas, number, ended)
 
 
 def _key(finding: Finding, ran: Ran) -> Hashable:
@@ -81,7 +81,8 @@ def _key(finding: Finding, ran: Ran) -> Hashable:
     run ends early."""
     if finding is ran.ended:
         return "ended"
-    places = frozenset((place.role, place.location, place.variable) for place in finding.places)
+    # the two accesses; what else is named depends on which of them came first
+    places = frozenset((place.role, place.location, place.variable) for place in finding.places[:2])
     return finding.severity, finding.rule == "proxy-fence", places
 
 

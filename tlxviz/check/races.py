@@ -237,21 +237,21 @@ class Races:
                 # copies of the group that is still open count as well
                 told.clock[queue.component] = queue.issued + (kind == _COPIES)
         epoch = who.epoch
-        homes = [self._home(me, barrier) for barrier in barriers]
-        for barrier, home in zip(barriers, homes, strict=True):
-            self._used(who, op, at, self._meeting(me, barrier))
+        meetings = [self._meeting(me, barrier) for barrier in barriers]
+        for barrier, meeting in zip(barriers, meetings, strict=True):
+            self._used(who, op, at, meeting)
+            home = self._home(me, barrier)
             if home is not me.cta:
                 self._sent.setdefault(home.index, []).append((who, op, at, epoch))
         who.tick()
-        # the CTA may have ended when they land
-        return who, told, epoch, op, at, [(barrier, home.index) for barrier, home in zip(barriers, homes, strict=True)]
+        return who, told, epoch, op, at, list(zip(barriers, meetings, strict=True))
 
     def landed(self, cycle: int, sent: Any) -> None:
-        who, told, epoch, op, at, barriers = sent
+        who, told, epoch, op, at, reached = sent  # whose CTA may have ended since
         if op.name in _BY_TENSOR_CORES:
             told.learn(who.complete)  # they complete in order, and so do their arrivals
-        for barrier, home in barriers:
-            meeting, phase = self.order.meeting(barrier, barrier.array, barrier.slot, home), counted_in(barrier)
+        for barrier, meeting in reached:
+            phase = counted_in(barrier)
             self._check_early(who, op, at, meeting, phase, told)
             if op.name in _BY_TENSOR_CORES and barrier.count == 1:
                 who.complete.clock[meeting.component] = phase + 1

@@ -13,6 +13,7 @@ from tlxviz.check.races import Races
 from tlxviz.check.refusals import finding_of_refusal
 from tlxviz.check.schedules import Pace, Schedule
 from tlxviz.devices.model import Device
+from tlxviz.ir.program import Program
 from tlxviz.sim.dispatch import Outcome
 from tlxviz.sim.errors import HangError, LaunchLimitError, SimulationError, UnsupportedOperation
 from tlxviz.sim.kernels import Kernels
@@ -43,7 +44,6 @@ def run_under(launch: CaughtLaunch, device: Device, kernels: Kernels, schedule: 
 
     Raises:
         UnsupportedOperation: the simulator cannot run it.
-        LaunchLimitError: it asks for more than the device has.
     """
     program = kernels.program(launch)
     races = Races(Pace(schedule))
@@ -51,17 +51,27 @@ def run_under(launch: CaughtLaunch, device: Device, kernels: Kernels, schedule: 
     outcome = Outcome([], [])
     try:
         watch(launch, device, kernels, races, clusters=schedule.clusters, outcome=outcome)
-    except HangError as error:
-        ended = finding_of_hang(error.report, program, Seen(races, program))
     except (UnsupportedOperation, LaunchLimitError):
         raise
     except SimulationError as error:
-        ended = finding_of_refusal(error, program)
-        if ended is None:
-            raise
+        ended = ending(error, program, races)
     finally:
         kernels.bind(())
     return Ran(tuple(together(findings_of(races, program))), ended, outcome.done, outcome.steps)
+
+
+def ending(error: SimulationError, program: Program, races: Races) -> Finding:
+    """The finding that an error of the simulator stands for, after what an observer saw before it.
+
+    Raises:
+        SimulationError: the error itself, where it is no fault of the kernel.
+    """
+    if isinstance(error, HangError):
+        return finding_of_hang(error.report, program, Seen(races, program))
+    found = finding_of_refusal(error, program)
+    if found is None:
+        raise error
+    return found
 
 
 def together(findings: Iterable[Finding]) -> list[Finding]:
