@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 import pytest
 
 from tlxviz.check.model import Finding, Place, Severity
@@ -93,3 +95,9 @@ def test_a_text_that_is_no_function(text: str):
 def test_words_in_strings_are_no_comments():
     text = source('say("# tlxviz: ignore[slot-reuse] why")')
     assert reasons(suppress([finding(1)], "kernel", text)) == [None]
+
+
+def test_a_kernel_within_a_function():
+    plain = source("load(x)  # tlxviz: ignore[slot-reuse] why", "load(x)")
+    text = indent(plain.text, "        ")
+    assert reasons(suppress([finding(1), finding(2)], "kernel", Source(text, FILE, FIRST))) == ["why", None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import runpy
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ class FakeCheck:
     def __init__(self, finds: Finding | Exception | None = None, *, ends: bool = False) -> None:
         self.finds, self.ends = finds, ends
         self.device = ""
+        self.seconds = 0.0
         self.executed: list[str] = []
         self.source = SOURCE
         self.recordings: list[Any] = []
@@ -50,7 +52,8 @@ class FakeCheck:
     def execute(self, launch: Any) -> None:
         self.executed.append(launch.kernel)
 
-    def make_checker(self, device: Any) -> Any:
+    def make_checker(self, device: Any, *, seconds: float) -> Any:
+        self.seconds = seconds
         return self
 
     def check(self, launch: Any) -> Checked:
@@ -208,6 +211,8 @@ def test_kernels_and_launches_are_chosen(capsys: Capture):
         (("--launch", "0", str(GEMM)), "", "--launch is for a script"),
         (("--kernel", "k", str(GEMM)), "", "--kernel is for a script"),
         (("--first-config", str(GEMM)), "", "--first-config is for a script"),
+        (("--seconds", "1", str(GEMM)), "", "--seconds is for a script"),
+        (("--seconds", "-1", "s.py"), "", "'-1' is no number of seconds above 0"),
         (("--device", "sim:none", "s.py"), "", "there is no device 'sim:none'."),
         (("--sarif", "x.txt", "s.py"), "", "the name of a SARIF log ends in .sarif or .json"),
         (("--sarif", "none/x.sarif", "s.py"), "", "none does not exist"),
@@ -233,6 +238,13 @@ def test_the_device_that_a_script_names():
     backend = FakeCheck()
     assert check(backend, "s.py", script="TLXVIZ_DEVICE = 'sim:h100'\nlaunch('k')") == 0
     assert backend.device == "h100"
+
+
+@pytest.mark.parametrize(("words", "seconds"), [((), math.inf), (("--seconds", "0.5"), 0.5)])
+def test_the_time_for_schedules(words: tuple[str, ...], seconds: float):
+    backend = FakeCheck()
+    assert check(backend, *words, "s.py") == 0
+    assert backend.seconds == seconds
 
 
 def test_a_module(monkeypatch: pytest.MonkeyPatch, capsys: Capture):

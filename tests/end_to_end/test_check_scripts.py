@@ -48,9 +48,9 @@ def found(capsys: Capture, *words: str, status: int) -> list[dict[str, Any]]:
 
 def test_a_race(capsys: Capture):
     script = copied("const_phase")
-    [race] = found(capsys, script, status=1)
-    assert (race["rule"], race["severity"]) == ("parity", "error")
-    write, read = race["places"]
+    race, *_ = found(capsys, script, status=1)
+    assert (race["rule"], race["severity"], race["schedule"]) == ("parity", "error", "")
+    _, write, read = race["places"]
     assert (write["role"], write["line"], write["column"], write["inner"]) == ("compute", 31, 17, 1)
     assert (read["role"], read["line"], read["variable"], read["slot"]) == ("store", 37, "staging", 0)
     assert write["text"].startswith("tlx.local_store(staging[t % S]")
@@ -59,7 +59,7 @@ def test_a_race(capsys: Capture):
 
 
 def test_the_documentation_shows_what_is_printed(capsys: Capture):
-    script = copied("const_phase")
+    script = copied("missing_arrive")
     assert main(["check", "--device", "sim:h100", script]) == 1
     shown = (ROOT / "docs" / "check.md").read_text(encoding="utf-8").partition(f"h100 {script}\n")[2]
     assert capsys.readouterr().out == shown.partition("```")[0]
@@ -79,24 +79,23 @@ def test_a_log_for_code_scanning(capsys: Capture):
     found(capsys, "--sarif", "found.sarif", script, status=1)
     log = json.loads(Path("found.sarif").read_text())
     check_shape(log)
-    [result] = log["runs"][0]["results"]
+    result = log["runs"][0]["results"][0]
     [location] = result["locations"]
     assert location["physicalLocation"]["artifactLocation"] == {"uri": script, "uriBaseId": "%SRCROOT%"}
     region = location["physicalLocation"]["region"]
-    assert (region["startLine"], region["startColumn"]) == (31, 17)
-    assert [each["physicalLocation"]["region"]["startLine"] for each in result["relatedLocations"]] == [37]
+    assert (region["startLine"], region["startColumn"]) == (30, 21)
+    assert [each["physicalLocation"]["region"]["startLine"] for each in result["relatedLocations"]] == [31, 37]
 
 
 def test_a_finding_that_a_comment_keeps(capsys: Capture):
     begin = "tlx.async_descriptor_load(x_desc"
     script = copied("early_release")
-    [race] = found(capsys, script, status=1)
-    script = copied("early_release", **{begin: f"# tlxviz: ignore[{race['rule']}] the epilogue is always faster"})
-    [kept] = found(capsys, script, status=0)
-    assert kept["suppressed"] == "the epilogue is always faster"
-    script = copied("early_release", **{begin: f"# tlxviz: ignore[{race['rule']}]"})
-    counted, note = found(capsys, script, status=1)
-    assert counted["suppressed"] is None
+    races = found(capsys, script, status=1)
+    ignore = f"# tlxviz: ignore[{', '.join(each['rule'] for each in races)}]"
+    kept = found(capsys, copied("early_release", **{begin: f"{ignore} the epilogue is faster"}), status=0)
+    assert [each["suppressed"] for each in kept] == ["the epilogue is faster"] * len(races)
+    *counted, note = found(capsys, copied("early_release", **{begin: ignore}), status=1)
+    assert [each["suppressed"] for each in counted] == [None] * len(races)
     assert (note["rule"], note["severity"]) == ("ignore-comment", "note")
 
 

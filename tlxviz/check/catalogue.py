@@ -25,6 +25,9 @@ RULES: dict[str, str] = {
     "nan": "A value that is no number appears here first",
     "out-of-bounds": "A pointer is outside of the memory that it belongs to",
     "schedule": "Another order of events gives another result",
+    "assertion": "An assertion of the kernel does not hold",
+    "endless": "A warp group goes on for ever",
+    "limits": "The launch asks for more than the device has",
     "refused": "The kernel does what hardware leaves undefined",
     IGNORE: "A comment is to keep findings away, and names no reason, no rule or none that there is",
 }

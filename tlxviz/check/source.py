@@ -9,7 +9,7 @@ from tlxviz.ir.location import Location
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a kernel's function, without the indentation that its file may give it as a whole."""
+    """The text of a kernel's function, indented as in its file."""
 
     text: str = ""
     file: str = ""

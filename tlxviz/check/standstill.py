@@ -143,7 +143,7 @@ class Standstill:
             facts["cta"],
             operation,
             at,
-            Location(facts["file"], facts["line"]),
+            self.program.sites[site].location if site >= 0 else Location(facts["file"], facts["line"]),
             self._arrays[facts["variable"]] if operation == "wait" else -1,
             facts["variable"],
             facts["slot"],

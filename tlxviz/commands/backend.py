@@ -120,7 +120,7 @@ class Backend(Protocol):
         progress: Callable[[str, int, int], None] | None,
     ) -> Recorder: ...
 
-    def make_checker(self, device: Device) -> Checker: ...
+    def make_checker(self, device: Device, *, seconds: float) -> Checker: ...
 
     def run_script(
         self,
@@ -167,10 +167,10 @@ class SimulatorBackend:
 
         return SimulatedRecorder(device, Recording(kernels, launches, ctas), values=values, progress=progress)
 
-    def make_checker(self, device: Device) -> Checker:
+    def make_checker(self, device: Device, *, seconds: float) -> Checker:
         from tlxviz.check.checker import Checker
 
-        return Checker(device)
+        return Checker(device, seconds=seconds)
 
     def run_script(
         self,

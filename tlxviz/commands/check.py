@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from contextlib import redirect_stdout
@@ -14,7 +15,7 @@ from tlxviz._errors import ExitCode, TlxvizError, UsageError
 from tlxviz.commands import streams
 from tlxviz.commands.backend import Backend, SimulatorBackend
 from tlxviz.commands.base import named
-from tlxviz.commands.choices import Launches, parse_launches, simulated_device
+from tlxviz.commands.choices import Launches, parse_launches, parse_seconds, simulated_device
 from tlxviz.commands.inputs import device_of_target, target_of
 from tlxviz.commands.interrupts import Terminated, importing, terminations
 from tlxviz.commands.output import SUFFIX, Output
@@ -27,7 +28,7 @@ from tlxviz.embedded.record import DEFAULT_DEVICE, hosting
 if TYPE_CHECKING:
     from tlxviz.check.report import CheckReport
     from tlxviz.check.session import Session
-    from tlxviz.commands.backend import Recorder
+    from tlxviz.commands.backend import Checker, Recorder
     from tlxviz.devices.model import Device
     from tlxviz.launch.model import Executed, Launch, LaunchLog
 
@@ -69,6 +70,13 @@ class CheckCommand:
             type=parse_launches,
             default="all",
             help="which launches of a kernel: all (default); 0; 0,3; 2:5",
+        )
+        add(
+            "--seconds",
+            metavar="S",
+            type=parse_seconds,
+            default=math.inf,
+            help="try no further schedule of a launch after so many (default: until a few seconds' work is done)",
         )
         add("--first-config", action="store_true", help="autotuned kernels take their first configuration, untimed")
         add("--strict", action="store_true", help="warnings count as findings")
@@ -138,7 +146,10 @@ class CheckCommand:
         def wanted(kernel: str, number: int) -> bool:
             return kernels(kernel) and (chosen is None or number in chosen)
 
-        return Session(self._backend.make_checker(device), recorder.execute, wanted=wanted)
+        return Session(self._checker(arguments, device), recorder.execute, wanted=wanted)
+
+    def _checker(self, arguments: argparse.Namespace, device: Device) -> Checker:
+        return self._backend.make_checker(device, seconds=arguments.seconds)
 
     def _chosen_device(self, arguments: argparse.Namespace, script: Path | None = None) -> str | None:
         return simulated_device(
@@ -157,7 +168,7 @@ class CheckCommand:
         chosen = self._chosen_device(arguments)
         name = chosen if arguments.device != "auto" and chosen else device_of_target(program, self._backend)
         device = self._backend.load_device(name)
-        checked = self._backend.make_checker(device).read(program)
+        checked = self._checker(arguments, device).read(program)
         found = LaunchReport(program.name, Source(), checked.findings, 0, 0, checked.schedules)
         return gather(device.title, [found])
 
@@ -186,6 +197,7 @@ def _check_input(arguments: argparse.Namespace, *, runs: bool) -> None:
         "--launch": arguments.launch.numbers is not None,
         "--kernel": bool(arguments.kernel),
         "--first-config": arguments.first_config,
+        "--seconds": arguments.seconds != math.inf,
     }
     for option, there in given.items():
         if there:
