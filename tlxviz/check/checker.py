@@ -14,13 +14,14 @@ from tlxviz.check.exploration import explored
 from tlxviz.check.model import Finding, Severity
 from tlxviz.check.races import Races
 from tlxviz.check.runs import Ran, ending, run_under
-from tlxviz.check.schedules import Schedule, adversarial
+from tlxviz.check.schedules import Pace, Schedule, adversarial
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.errors import SimulationError
 from tlxviz.sim.kernels import Kernels
 from tlxviz.sim.model import CaughtLaunch
-from tlxviz.sim.watched import all_matter, some_clusters
+from tlxviz.sim.watched import all_matter, some_clusters, trace_paced
+from tlxviz.trace.model import LaunchTrace
 
 SCHEDULES = 20
 """That a launch runs under, unless somebody says otherwise."""
@@ -94,6 +95,20 @@ class Checker:
             differs = disagreement(launch, self._device, self._kernels, clusters[:1])
             found += [differs] if differs else []
         return self._checked(launch, program, found, result.ctas, result.schedules, ended=result.ended)
+
+    @property
+    def programs(self) -> Sequence[Program]:
+        """The kernels that it has seen."""
+        return self._kernels.programs
+
+    def trace(self, launch: CaughtLaunch) -> LaunchTrace:
+        """What the first CTAs of a launch do under the schedule to run under instead, or under the usual one."""
+        schedule = self._replay or Schedule()
+        clusters = schedule.clusters or _rotated(launch, self._kernels.program(launch))[:1]
+        try:
+            return trace_paced(launch, self._device, self._kernels, Pace(schedule), clusters=clusters)
+        finally:
+            self._kernels.bind(())
 
     def read(self, program: Program) -> Checked:
         """What the text of a kernel alone shows: nothing runs."""
