@@ -98,7 +98,7 @@ def test_what_others_show_has_the_simplest():
 
     result = explored(run, [Schedule(), Schedule.parse("w1=2000.w2=100"), Schedule.parse("w0=9000")])
     assert [finding.schedule for finding in result.findings] == ["w1=500"]
-    assert result.ended
+    assert not result.ended
 
 
 def test_a_launch_that_cannot_end_runs_once():

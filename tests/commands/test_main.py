@@ -46,12 +46,9 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ([], "no command given. Commands: run, report, view, diff, graph, layouts, export, doctor, calibrate."),
+        ([], "no command given. Commands: run, report, view, diff, graph, layouts, check, export, doctor, calibrate."),
         (["rnu"], "'rnu' is not a command. Did you mean 'tlxviz run'?"),
-        (
-            ["xyzzy"],
-            "'xyzzy' is not a command. Commands: run, report, view, diff, graph, layouts, export, doctor, calibrate.",
-        ),
+        (["xyzzy"], "'xyzzy' is not a command. Commands: run, report, view, diff, graph, layouts, check, export, "),
         (["foo.py", "--m", "4"], "'foo.py' is not a command. Did you mean 'tlxviz run foo.py'?"),
         (["foo.tlxtrace"], "'foo.tlxtrace' is not a command. Did you mean 'tlxviz view foo.tlxtrace'?"),
         (["--nonsense"], "Try 'tlxviz --help'."),

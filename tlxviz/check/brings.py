@@ -105,7 +105,8 @@ def is_remote(op: Operation, barrier: Value) -> bool:
     """Whether an operation may reach barriers of other CTAs."""
     type_ = barrier.type
     there = isinstance(type_, MemDescType) and type_.space == "shared_cluster_memory"
-    several = bool(op.attributes.get("two_ctas")) or op.operand("multicast") is not None
+    paired = bool(op.attributes.get("two_ctas") or op.attributes.get("two_cta"))
+    several = paired or op.operand("multicast") is not None
     return there or several or op.operand("rank") is not None or op.name == "ttng.async_clc_try_cancel"
 
 

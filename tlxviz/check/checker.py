@@ -15,6 +15,8 @@ from tlxviz.check.model import Finding, Severity
 from tlxviz.check.races import Races
 from tlxviz.check.runs import Ran, ending, run_under
 from tlxviz.check.schedules import Pace, Schedule, adversarial
+from tlxviz.check.static import added, static_findings
+from tlxviz.check.static.facts import facts_of
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.errors import SimulationError
@@ -94,6 +96,9 @@ class Checker:
         if clean and cheap and self._replay is None and self._schedules > 1 and comparable(launch, program):
             differs = disagreement(launch, self._device, self._kernels, clusters[:1])
             found += [differs] if differs else []
+        if self._replay is None:
+            clean = not any(finding.severity is Severity.ERROR for finding in found)
+            found = added(found, static_findings(program, self._device, facts_of(launch), ways=clean))
         return self._checked(launch, program, found, result.ctas, result.schedules, ended=result.ended)
 
     @property
@@ -112,7 +117,9 @@ class Checker:
 
     def read(self, program: Program) -> Checked:
         """What the text of a kernel alone shows: nothing runs."""
-        return Checked(program.name, (), 0, schedules=0)
+        by_author = authored(program, {})
+        found = static_findings(program, self._device)
+        return Checked(program.name, tuple(attributed(each, by_author=by_author) for each in found), 0, schedules=0)
 
     def ended(self, launch: CaughtLaunch, error: SimulationError) -> Checked:
         """What an error shows by which a launch has ended that was executed and not checked.

@@ -33,7 +33,7 @@ class Explored:
     schedules: int
     """Schedules that ran."""
     ended: bool
-    """Whether the kernel cannot end under one of them."""
+    """Whether the launch cannot end under the first one."""
 
 
 def explored(
@@ -52,18 +52,18 @@ def explored(
     found: list[Finding] = []
     seen: set[Hashable] = set()
     ctas = number = 0
-    ended = False
+    stuck = False
     for number, schedule in enumerate(schedules, 1):
         ran = run(schedule)
         steps -= ran.steps
-        ended = ended or ran.ended is not None
         fresh = [(finding, _key(finding, ran)) for finding in ran.all]
         fresh = [(finding, key) for finding, key in fresh if key not in seen]
         seen.update(key for _, key in fresh)
         if number == 1:
             found += [finding for finding, _ in fresh]
             ctas = ran.ctas
-            if ran.ended is not None:
+            stuck = ran.ended is not None
+            if stuck:
                 break
         else:
             shown = sum(bool(finding.schedule) for finding in found)
@@ -73,7 +73,7 @@ def explored(
                 found.append(replace(finding, schedule=str(simple)))
         if time.monotonic() >= deadline or (steps <= 0 and number >= _ALWAYS):
             break
-    return Explored(tuple(found), ctas, number, ended)
+    return Explored(tuple(found), ctas, number, stuck)
 
 
 def _key(finding: Finding, ran: Ran) -> Hashable:

@@ -8,8 +8,8 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tlxviz.check.catalogue import IGNORE, RULES
 from tlxviz.check.model import Finding, Place, Severity
+from tlxviz.check.rules import IGNORE, RULES
 from tlxviz.check.source import Source
 from tlxviz.ir.location import Location
 

@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import quote
 
 from tlxviz._version import __version__
-from tlxviz.check.catalogue import RULES
 from tlxviz.check.model import Finding, Place
 from tlxviz.check.report import CheckReport, KernelReport, fingerprint
+from tlxviz.check.rules import RULES
 from tlxviz.reporters.check_words import act, when
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -43,7 +43,7 @@ def _driver(rules: Sequence[str]) -> dict[str, Any]:
 
 
 def _rule(rule: str) -> dict[str, Any]:
-    words = RULES.get(rule, rule.replace("-", " "))
+    words = RULES[rule].summary if rule in RULES else rule.replace("-", " ")
     page = f"{_PAGE}#{rule}"
     return {
         "id": rule,
