@@ -52,8 +52,10 @@ class FakeCheck:
     def execute(self, launch: Any) -> None:
         self.executed.append(launch.kernel)
 
-    def make_checker(self, device: Any, *, seconds: float) -> Any:
-        self.seconds = seconds
+    programs = ()
+
+    def make_checker(self, device: Any, *, seconds: float, **options: Any) -> Any:
+        self.seconds, self.options = seconds, options
         return self
 
     def check(self, launch: Any) -> Checked:

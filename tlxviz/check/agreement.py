@@ -1,11 +1,13 @@
-"""Whether a launch computes the same under two schedules."""
+"""Whether a launch computes the same under several schedules."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from tlxviz.check.model import Finding, Place, Severity
-from tlxviz.check.schedules import Delay, Pace, Schedule
+from tlxviz.check.schedules import Delay, Pace, Schedule, adversarial
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.effects import talks
@@ -14,10 +16,11 @@ from tlxviz.sim.kernels import Kernels, written_tensors
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.observer import ENGINES
 from tlxviz.sim.record import tensor_of
-from tlxviz.sim.watched import run_paced
+from tlxviz.sim.watched import differing, run_paced
 
-OTHER = Schedule((Delay("w", 2_000, random=True), *(Delay(engine, 6_000, random=True) for engine in ENGINES)), seed=1)
-"""What the usual schedule is compared with."""
+_COMPARED = 6
+"""Schedules of those that the launch runs under, and one more, whose results are compared."""
+_ALL_LATE = Schedule((Delay("w", 2_000, random=True), *(Delay(engine, 6_000, random=True) for engine in ENGINES)), 1)
 _IN_ANY_ORDER = frozenset({"tt.atomic_rmw", "tt.atomic_cas", "ttng.async_tma_reduce"})
 """What makes the order of sums depend on the schedule, and so their last bits."""
 
@@ -30,7 +33,7 @@ def comparable(launch: CaughtLaunch, program: Program) -> bool:
 
 
 def disagreement(launch: CaughtLaunch, device: Device, kernels: Kernels, clusters: tuple[int, ...]) -> Finding | None:
-    """A finding if two schedules give different results; the outputs stay as they are.
+    """A finding if a schedule gives other results than the usual one; the outputs stay as they are.
 
     Args:
         launch: One that is `comparable`.
@@ -41,31 +44,34 @@ def disagreement(launch: CaughtLaunch, device: Device, kernels: Kernels, cluster
     program = kernels.program(launch)
     outputs = written_tensors(launch, program) or ()
     before = [tensor.clone() for tensor in outputs]
-    results: list[list[Any]] = []
+    usual: list[Any] = []
     try:
-        for schedule in (Schedule(), OTHER):
+        for schedule in (*islice(adversarial(program), _COMPARED), _ALL_LATE):
             run_paced(launch, device, kernels, Pace(schedule), clusters=clusters)
-            results.append([tensor.clone() for tensor in outputs])
-            for tensor, old in zip(outputs, before, strict=True):
-                tensor.copy_(old)
+            results = [tensor.clone() for tensor in outputs]
+            usual = usual or results
+            for tensor, first, second in zip(outputs, usual, results, strict=True):
+                differ = differing(first, second)
+                if bool(differ.any()):
+                    return _finding(launch, program, schedule, tensor, first, second, differ)
+            _restore(outputs, before)
     except SimulationError:
         return None  # a run without values says more of it
     finally:
         kernels.bind(())
-        for tensor, old in zip(outputs, before, strict=True):
-            tensor.copy_(old)
-    for tensor, first, second in zip(outputs, *results, strict=True):
-        differ = (first != second) & ~((first != first) & (second != second))
-        count = int(differ.sum())
-        if count:
-            return _finding(launch, program, tensor, first, second, differ, count)
+        _restore(outputs, before)
     return None
 
 
+def _restore(outputs: Sequence[Any], before: Sequence[Any]) -> None:
+    for tensor, old in zip(outputs, before, strict=True):
+        tensor.copy_(old)
+
+
 def _finding(
-    launch: CaughtLaunch, program: Program, tensor: Any, first: Any, second: Any, differ: Any, count: int
+    launch: CaughtLaunch, program: Program, schedule: Schedule, tensor: Any, first: Any, second: Any, differ: Any
 ) -> Finding:
-    at = tuple(differ.nonzero()[0].tolist())
+    at, count = tuple(differ.nonzero()[0].tolist()), int(differ.sum())
     name = next((name for name, value in launch.parameters if tensor_of(value) is tensor), "an output")
     place = Place(f"writes {name}", program.agents[0].name, program.kernel.location, name, -1, -1)
     return Finding(
@@ -73,10 +79,10 @@ def _finding(
         Severity.WARNING if talks(program) else Severity.ERROR,
         program.name,
         f"{name} depends on the schedule: {count:,} of its {tensor.numel():,} elements differ, the first at "
-        f"{list(at)}: {first[at].item():g} as usual, and {second[at].item():g} under {OTHER}",
+        f"{list(at)}: {float(first[at]):g} as usual, and {float(second[at]):g} under {schedule}",
         (place,),
         ("the kernel has no atomic operation that would explain it",),
         "Look for memory that is read before it is complete, or overwritten before it has been read.",
-        schedule=str(OTHER),
+        schedule=str(schedule),
         facts={"have": count, "need": 0},
     )

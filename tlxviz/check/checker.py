@@ -14,7 +14,7 @@ from tlxviz.check.exploration import explored
 from tlxviz.check.model import Finding, Severity
 from tlxviz.check.races import Races
 from tlxviz.check.runs import Ran, ending, run_under
-from tlxviz.check.schedules import Schedule, adversarial
+from tlxviz.check.schedules import Pace, Schedule, adversarial
 from tlxviz.check.static import added, static_findings
 from tlxviz.check.static.facts import facts_of
 from tlxviz.devices.model import Device
@@ -22,12 +22,15 @@ from tlxviz.ir.program import Program
 from tlxviz.sim.errors import SimulationError
 from tlxviz.sim.kernels import Kernels
 from tlxviz.sim.model import CaughtLaunch
-from tlxviz.sim.watched import all_matter, some_clusters
+from tlxviz.sim.watched import all_matter, some_clusters, trace_paced
+from tlxviz.trace.model import LaunchTrace
 
 SCHEDULES = 20
 """That a launch runs under, unless somebody says otherwise."""
 STEPS = 40_000
 """Of event loops, after which a launch runs under no other schedule unless somebody gives seconds: a few seconds."""
+_FEW = 64
+"""CTAs that may all run with values, several times."""
 _TURNS = 4
 """Clusters that take turns under schedules other than the usual one."""
 
@@ -88,14 +91,29 @@ class Checker:
         found = list(result.findings)
         if self._replay is not None:
             found = [replace(finding, schedule=str(self._replay)) for finding in found]
+        cheap = bool(clusters) or result.ctas <= _FEW
         clean = not any(finding.severity is Severity.ERROR for finding in found)
-        if clean and self._replay is None and self._schedules > 1 and comparable(launch, program):
+        if clean and cheap and self._replay is None and self._schedules > 1 and comparable(launch, program):
             differs = disagreement(launch, self._device, self._kernels, clusters[:1])
             found += [differs] if differs else []
         if self._replay is None:
             clean = not any(finding.severity is Severity.ERROR for finding in found)
             found = added(found, static_findings(program, self._device, facts_of(launch), ways=clean))
         return self._checked(launch, program, found, result.ctas, result.schedules, ended=result.ended)
+
+    @property
+    def programs(self) -> Sequence[Program]:
+        """The kernels that it has seen."""
+        return self._kernels.programs
+
+    def trace(self, launch: CaughtLaunch) -> LaunchTrace:
+        """What the first CTAs of a launch do under the schedule to run under instead, or under the usual one."""
+        schedule = self._replay or Schedule()
+        clusters = schedule.clusters or _rotated(launch, self._kernels.program(launch))[:1]
+        try:
+            return trace_paced(launch, self._device, self._kernels, Pace(schedule), clusters=clusters)
+        finally:
+            self._kernels.bind(())
 
     def read(self, program: Program) -> Checked:
         """What the text of a kernel alone shows: nothing runs."""

@@ -81,8 +81,9 @@ def _key(finding: Finding, ran: Ran) -> Hashable:
     run ends early."""
     if finding is ran.ended:
         return "ended"
-    # the two accesses; what else is named depends on which of them came first
-    places = frozenset((place.role, place.location, place.variable) for place in finding.places[:2])
+    # which waits are named besides depends on which of two accesses came first
+    told = [place for place in finding.places if not place.doing.startswith("waits ")] or finding.places
+    places = frozenset((place.role, place.location, place.variable) for place in told)
     return finding.severity, finding.rule == "proxy-fence", places
 
 

@@ -44,7 +44,6 @@ def run_under(launch: CaughtLaunch, device: Device, kernels: Kernels, schedule: 
 
     Raises:
         UnsupportedOperation: the simulator cannot run it.
-        LaunchLimitError: it asks for more than the device has.
     """
     program = kernels.program(launch)
     races = Races(Pace(schedule))

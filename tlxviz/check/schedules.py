@@ -9,6 +9,7 @@ A schedule is a text that says it all, so that whoever reads it in a report can 
     w~300.loads~4000.s7  all warp groups and the TMA engine, each time by a random number of cycles up to that; seed 7
     r1@0+9000            warp groups of the CTAs of rank 1 in their cluster
     c0.c3.w1=2000        only clusters 0 and 3 of the grid run
+    n2.w1=2000           the GPU has 2 SMs, as far as the script can tell
 """
 
 from __future__ import annotations
@@ -66,9 +67,12 @@ class Schedule:
     """Of what is random."""
     clusters: tuple[int, ...] = ()
     """Numbers of the clusters that run, where CTAs do not depend on each other; none for the usual choice."""
+    sms: int = 0
+    """SMs that the script's GPU has; 0 for all. The launches of a script depend on it, and not on the rest."""
 
     def __str__(self) -> str:
-        parts = [f"c{number}" for number in self.clusters] + [str(delay) for delay in self.delays]
+        parts = [f"n{self.sms}"] if self.sms else []
+        parts += [f"c{number}" for number in self.clusters] + [str(delay) for delay in self.delays]
         if any(delay.random for delay in self.delays):
             parts.append(f"s{self.seed}")
         return ".".join(parts) or USUAL
@@ -82,7 +86,7 @@ class Schedule:
         """
         delays: list[Delay] = []
         clusters: list[int] = []
-        seed = 0
+        numbers = {"s": 0, "n": 0}
         for part in text.split(".") if text != USUAL else ():
             found = _DELAY.fullmatch(part)
             if found is not None:
@@ -90,14 +94,13 @@ class Schedule:
                 if at is not None and kind != "+":
                     raise _unreadable(text, part)
                 delays.append(Delay(who, int(cycles), -1 if at is None else int(at), kind == "~"))
-            elif re.fullmatch(r"[cs]\d+", part):
-                if part[0] == "c":
-                    clusters.append(int(part[1:]))
-                else:
-                    seed = int(part[1:])
+            elif re.fullmatch(r"c\d+", part):
+                clusters.append(int(part[1:]))
+            elif re.fullmatch(r"[sn]\d+", part):
+                numbers[part[0]] = int(part[1:])
             else:
                 raise _unreadable(text, part)
-        return cls(tuple(delays), seed, tuple(clusters))
+        return cls(tuple(delays), numbers["s"], tuple(clusters), numbers["n"])
 
     def said(self, program: Program) -> str:
         """The schedule in words, with the names of the kernel's warp groups."""

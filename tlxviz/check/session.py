@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -82,9 +82,9 @@ class Session(Generic[Caught, Result]):
         """Whether there was a launch to check."""
         return bool(self._seen or self._unchecked)
 
-    def report(self, device: str) -> CheckReport:
-        """What has been found so far on a device of that name."""
-        return gather(device, [outcome.report for outcome in self._seen.values()], self._unchecked)
+    def report(self, device: str, more: Sequence[LaunchReport] = ()) -> CheckReport:
+        """What has been found so far on a device of that name, and `more`."""
+        return gather(device, [*(outcome.report for outcome in self._seen.values()), *more], self._unchecked)
 
     def execute(self, launch: Caught) -> Result:
         """Check a launch, unless an equal one was, and execute it.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from tlxviz.check.checker import Checked
+    from tlxviz.check.schedules import Schedule
     from tlxviz.devices.model import Device
     from tlxviz.ir.program import Program
     from tlxviz.launch.kernels.watch import Call, Handler
@@ -53,6 +54,15 @@ class Checker(Protocol):
 
     def read(self, program: Program) -> Checked:
         """What the text of a kernel alone shows."""
+        ...
+
+    @property
+    def programs(self) -> Sequence[Program]:
+        """The kernels that it has seen."""
+        ...
+
+    def trace(self, launch: CaughtLaunch) -> LaunchTrace:
+        """What a launch does under the schedule that is checked."""
         ...
 
 
@@ -120,7 +130,11 @@ class Backend(Protocol):
         progress: Callable[[str, int, int], None] | None,
     ) -> Recorder: ...
 
-    def make_checker(self, device: Device, *, seconds: float) -> Checker: ...
+    def make_checker(
+        self, device: Device, *, seconds: float, schedules: int | None, replay: Schedule | None
+    ) -> Checker:
+        """What checks launches under so many schedules, or under one alone."""
+        ...
 
     def run_script(
         self,
@@ -167,10 +181,12 @@ class SimulatorBackend:
 
         return SimulatedRecorder(device, Recording(kernels, launches, ctas), values=values, progress=progress)
 
-    def make_checker(self, device: Device, *, seconds: float) -> Checker:
-        from tlxviz.check.checker import Checker
+    def make_checker(
+        self, device: Device, *, seconds: float, schedules: int | None, replay: Schedule | None
+    ) -> Checker:
+        from tlxviz.check.checker import SCHEDULES, Checker
 
-        return Checker(device, seconds=seconds)
+        return Checker(device, seconds=seconds, schedules=schedules or SCHEDULES, replay=replay)
 
     def run_script(
         self,

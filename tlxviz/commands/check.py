@@ -6,6 +6,7 @@ import argparse
 import math
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +16,28 @@ from tlxviz._errors import ExitCode, TlxvizError, UsageError
 from tlxviz.commands import streams
 from tlxviz.commands.backend import Backend, SimulatorBackend
 from tlxviz.commands.base import named
-from tlxviz.commands.choices import Launches, parse_launches, parse_seconds, simulated_device
+from tlxviz.commands.choices import (
+    Launches,
+    parse_count,
+    parse_launches,
+    parse_schedule,
+    parse_seconds,
+    simulated_device,
+)
 from tlxviz.commands.inputs import device_of_target, target_of
 from tlxviz.commands.interrupts import Terminated, importing, terminations
 from tlxviz.commands.output import SUFFIX, Output
 from tlxviz.commands.progress import LaunchProgress
 from tlxviz.commands.remarks import nothing_recorded
+from tlxviz.commands.replayed import Recorded
+from tlxviz.commands.shape_worker import Job
+from tlxviz.commands.shapes import explore_shapes
 from tlxviz.commands.ttgir_file import TTGIR, read_ttgir
 from tlxviz.embedded.kernel_filter import KernelFilter
 from tlxviz.embedded.record import DEFAULT_DEVICE, hosting
 
 if TYPE_CHECKING:
-    from tlxviz.check.report import CheckReport
+    from tlxviz.check.report import CheckReport, LaunchReport
     from tlxviz.check.session import Session
     from tlxviz.commands.backend import Checker, Recorder
     from tlxviz.devices.model import Device
@@ -78,11 +89,25 @@ class CheckCommand:
             default=math.inf,
             help="try no further schedule of a launch after so many (default: until a few seconds' work is done)",
         )
+        add(
+            "--schedules",
+            metavar="N",
+            type=parse_count,
+            help="orders of events to run each launch under (default: 20, or fewer of one that costs much)",
+        )
+        add("--replay", metavar="ID", type=parse_schedule, help="only the schedule that a finding names")
+        add(
+            "--explore",
+            metavar="S",
+            type=parse_seconds,
+            help="for S seconds, run the script with other numbers among its arguments, and on few SMs",
+        )
+        add("-o", "--output", metavar="FILE", type=named, help="with --replay: a trace of what the schedule does")
         add("--first-config", action="store_true", help="autotuned kernels take their first configuration, untimed")
         add("--strict", action="store_true", help="warnings count as findings")
         add("--json", action="store_true", help="one line of JSON (docs/check.md)")
         add("--sarif", metavar="FILE", type=named, help="write a SARIF 2.1.0 log too, for code scanning")
-        add("-f", "--force", action="store_true", help="overwrite the file that --sarif names")
+        add("-f", "--force", action="store_true", help="overwrite the files that --sarif and -o name")
         add("-q", "--quiet", action="store_true", help="nothing on stderr but errors")
         add("-m", dest="module", action="store_true", help="check what a module launches, run as python -m does")
         add("input", metavar="INPUT", type=named, help="a script, with -m a module, or a .ttgir file")
@@ -99,15 +124,18 @@ class CheckCommand:
             )
         if not runs:
             return _conclude(self._of_text(arguments, path), arguments, output, Path.cwd())
-        return self._of_script(arguments, output)
+        trace = None
+        if arguments.output is not None:
+            trace = Output.choose(arguments.output, path.stem, force=arguments.force)
+        return self._of_script(arguments, output, trace)
 
     # ------------------------------------------------------------------ a script
 
-    def _of_script(self, arguments: argparse.Namespace, output: Output | None) -> int:
+    def _of_script(self, arguments: argparse.Namespace, output: Output | None, kept: Output | None) -> int:
         target = target_of(arguments)
         script = target if isinstance(target, Path) else None
         name = self._chosen_device(arguments, script)
-        device = self._backend.load_device(name or DEFAULT_DEVICE)
+        device = _seen(self._backend.load_device(name or DEFAULT_DEVICE), arguments)
         folder, process = Path.cwd(), os.getpid()
 
         from tlxviz.launch.model import LaunchLog
@@ -115,17 +143,24 @@ class CheckCommand:
         log = LaunchLog()
         stopped: BaseException | None = None
         status = 0
+        grids: list[tuple[int, int, int]] = []
+
+        def execute(launch: Launch) -> Executed | None:
+            grids.append(launch.grid)
+            return session.execute(launch)
+
         with LaunchProgress(shown=not arguments.quiet) as progress:
             with importing():
                 recorder = self._backend.make_recorder(
                     device, kernels=lambda kernel: False, launches=(), ctas=(), values=True, progress=progress
                 )
-                session = self._session(arguments, device, recorder)
+                checker = Recorded(self._checker(arguments, device), wanted=kept is not None)
+                session = self._session(arguments, checker, recorder)
             try:
                 # what the script prints is not what was asked for
                 with hosting(recorder), terminations(), redirect_stdout(sys.stderr):
                     status = self._backend.run_script(
-                        target, arguments.arguments, device, session.execute, log, first_config=arguments.first_config
+                        target, arguments.arguments, device, execute, log, first_config=arguments.first_config
                     )
             except BaseException as error:
                 stopped = error
@@ -134,10 +169,38 @@ class CheckCommand:
             if stopped is not None:
                 raise stopped
             return status
-        return _finish(_Run(session, log, status, stopped), device, arguments, output, folder)
+        if kept is not None:
+            checker.save(kept, quiet=arguments.quiet)
+        more: Sequence[LaunchReport] = ()
+        if arguments.explore is not None and stopped is None and not status:
+            report = session.report(device.title)
+            more = self._explored(arguments, target, name or DEFAULT_DEVICE, report, checker, grids)
+        return _finish(_Run(session, log, status, stopped, more), device, arguments, output, folder)
+
+    def _explored(
+        self,
+        arguments: argparse.Namespace,
+        target: Path | str,
+        device: str,
+        report: CheckReport,
+        checker: Checker,
+        grids: Sequence[tuple[int, int, int]],
+    ) -> Sequence[LaunchReport]:
+        """What other shapes of the script show."""
+        from tlxviz.check.explore import Tried
+        from tlxviz.check.shapes import Shape, Traits
+
+        kernels = tuple(arguments.kernel)
+        job = Job(target, device, arguments.first_config, kernels, arguments.seconds, arguments.schedules)
+        first = Tried(report.findings, Traits.of(checker.programs), tuple(grids))
+        found, reports = explore_shapes(job, Shape(tuple(arguments.arguments)), arguments.explore, first)
+        if not arguments.quiet:
+            refused = f", of which the script refused {found.refused}" if found.refused else ""
+            streams.note(f"explored {found.tried} shapes{refused}")
+        return reports
 
     def _session(
-        self, arguments: argparse.Namespace, device: Device, recorder: Recorder
+        self, arguments: argparse.Namespace, checker: Checker, recorder: Recorder
     ) -> Session[Launch, Executed | None]:
         from tlxviz.check.session import Session
 
@@ -146,10 +209,12 @@ class CheckCommand:
         def wanted(kernel: str, number: int) -> bool:
             return kernels(kernel) and (chosen is None or number in chosen)
 
-        return Session(self._checker(arguments, device), recorder.execute, wanted=wanted)
+        return Session(checker, recorder.execute, wanted=wanted)
 
     def _checker(self, arguments: argparse.Namespace, device: Device) -> Checker:
-        return self._backend.make_checker(device, seconds=arguments.seconds)
+        return self._backend.make_checker(
+            device, seconds=arguments.seconds, schedules=arguments.schedules, replay=arguments.replay
+        )
 
     def _chosen_device(self, arguments: argparse.Namespace, script: Path | None = None) -> str | None:
         return simulated_device(
@@ -182,6 +247,17 @@ class _Run:
     status: int
     stopped: BaseException | None
     """What ended it before its own end."""
+    more: Sequence[LaunchReport] = ()
+    """What other shapes show."""
+
+
+def _seen(device: Device, arguments: argparse.Namespace) -> Device:
+    """The GPU as the script sees it: with as many SMs as the schedule to replay says."""
+    if arguments.replay is None or not arguments.replay.sms:
+        return device
+    from tlxviz.check.shapes import Shape
+
+    return Shape((), arguments.replay.sms).on(device)
 
 
 def _check_input(arguments: argparse.Namespace, *, runs: bool) -> None:
@@ -189,6 +265,8 @@ def _check_input(arguments: argparse.Namespace, *, runs: bool) -> None:
     name = arguments.input
     if not arguments.module and name.endswith(SUFFIX):
         raise UsageError(f"{name} is a trace, in which one order of events is left. Check the script that it is of.")
+    if arguments.output is not None and arguments.replay is None:
+        raise UsageError("-o is for a trace of one schedule: name it with --replay, or give --replay usual.")
     if runs:
         return
     if arguments.arguments:
@@ -198,6 +276,9 @@ def _check_input(arguments: argparse.Namespace, *, runs: bool) -> None:
         "--kernel": bool(arguments.kernel),
         "--first-config": arguments.first_config,
         "--seconds": arguments.seconds != math.inf,
+        "--schedules": arguments.schedules is not None,
+        "--replay": arguments.replay is not None,
+        "--explore": arguments.explore is not None,
     }
     for option, there in given.items():
         if there:
@@ -209,7 +290,7 @@ def _finish(run: _Run, device: Device, arguments: argparse.Namespace, output: Ou
     from tlxviz.check.session import Stopped
 
     stopped = run.stopped
-    report = run.session.report(device.title)
+    report = run.session.report(device.title, run.more)
     status = _conclude(report, arguments, output, folder) if run.session.checked else 0
     if isinstance(stopped, KeyboardInterrupt):
         terminated = isinstance(stopped, Terminated)

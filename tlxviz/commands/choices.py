@@ -6,10 +6,14 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tlxviz._errors import TlxvizError, UsageError
 from tlxviz.commands.script_device import CONSTANT, device_of_script
 from tlxviz.embedded.record import DEFAULT_DEVICE
+
+if TYPE_CHECKING:
+    from tlxviz.check.schedules import Schedule
 
 _MOST = 1 << 20
 
@@ -123,6 +127,16 @@ def parse_seconds(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0")
     return seconds
+
+
+def parse_schedule(text: str) -> Schedule:
+    """A schedule of `tlxviz check`."""
+    from tlxviz.check.schedules import Schedule
+
+    try:
+        return Schedule.parse(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 class OnGpu(argparse.Action):

@@ -58,6 +58,11 @@ class Kernels:
         """All that are compiled."""
         return list(self._compiled.values())
 
+    @property
+    def programs(self) -> Sequence[Program]:
+        """All that have been read."""
+        return list(self._programs.values())
+
     def program(self, launch: CaughtLaunch) -> Program:
         """The program of a launch."""
         found = self._programs.get(launch.ttgir)

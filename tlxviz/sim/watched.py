@@ -67,6 +67,12 @@ def run_paced(
     return _run(launch, device, kernels, pacing, options, clusters, Outcome([], []))
 
 
+def differing(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+    """Which elements of two tensors of one type differ in a bit."""
+    kind = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[first.element_size()]
+    return first.contiguous().view(kind) != second.contiguous().view(kind)
+
+
 def trace_paced(
     launch: CaughtLaunch, device: Device, kernels: Kernels, pacing: Pacing, *, clusters: Sequence[int] = ()
 ) -> LaunchTrace:

@@ -71,6 +71,9 @@ def local_dealloc(e: Emitter, op: Operation) -> None:
 @emits("ttg.memdesc_index")
 def memdesc_index(e: Emitter, op: Operation) -> None:
     source, index = op.groups["src"][0], op.groups["index"][0]
+    if not e.alive(op.result):  # nobody uses it, and its index may not be computed
+        e.set(op.result, Absent())
+        return
     e.charge(slots=1)
     code = e.scalar(source)
     where = e.let(e.scalar(index))
