@@ -157,6 +157,15 @@ def _attention() -> list[Case]:
         Case(pipelined, "backward", "attention_backward", {**_HEADS, "causal": False}),
         Case(pipelined, "backward, causal", "attention_backward", {**_HEADS, "causal": True}),
         Case("blackwell_fa_ws_pipelined_persistent_mxfp8", "forward, causal", "mx_attention", {**_MX, "causal": True}),
+        *(
+            Case(
+                "blackwell_fa_ws_pipelined_persistent_mxfp8",
+                "backward, causal" if causal else "backward",
+                "mx_attention_backward",
+                {"sizes": [1, 1, 256, 128], "causal": causal},
+            )
+            for causal in (False, True)
+        ),
     ]
 
 

@@ -432,7 +432,7 @@ def test_branches_differ_between_elements() -> None:
 @pytest.mark.parametrize(
     ("asm", "reason"),
     [
-        ("redux.sync.max.s32 $0, $1, 0xFFFFFFFF;", "lanes"),
+        ("redux.sync.max.s32 $0, $1, 0xFFFFFFFF;", "supported for .max and .min of .f32"),
         ("shfl.sync.bfly.b32 $0, $1, 1, 31, -1;", "lanes"),
         ("vote.sync.ballot.b32 $0, 1, -1;", "lanes"),
         ("frobnicate.b32 $0, $1;", "frobnicate is not supported"),

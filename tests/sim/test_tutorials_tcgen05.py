@@ -170,6 +170,13 @@ def test_attention_in_mxfp8(causal: bool):
     run(name, "mx_attention", {"sizes": [1, 1, 256, 128], **MX, "causal": causal})
 
 
+@pytest.mark.parametrize("causal", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_gradients_of_attention_in_mxfp8(causal: bool):
+    name = "blackwell_fa_ws_pipelined_persistent_mxfp8"
+    recorder = run(name, "mx_attention_backward", {"sizes": [1, 1, 256, 128], "causal": causal})
+    assert len(recorder.trace.launches) > 1
+
+
 @pytest.mark.parametrize(
     ("variant", "configuration"),
     [("tlx_single_q", 0), pytest.param("tlx_single_q", 2, marks=pytest.mark.slow), ("tlx_pipeline", 0)],

@@ -270,6 +270,45 @@ def mx_attention(module: Any, options: dict[str, Any]) -> None:
     compare(got, attention_of(*exact, 0.5, causal=causal), 6e-2)
 
 
+def mx_attention_backward(module: Any, options: dict[str, Any]) -> None:
+    """The gradients of attention in MXFP8. Blocks of 32 x 32 have a scale in common, so that the same eight bits stand
+    for the same numbers whether groups go along rows or columns, as the kernel wants both."""
+    z, h, n, d = options.pop("sizes")
+    causal, scale = options.pop("causal"), 0.1
+
+    def drawn() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Eight bits, scales of groups along rows and along columns, and the numbers."""
+        bits = torch.randn(z, h, n, d).to(torch.float8_e4m3fn)
+        exponents = torch.randint(-2, 2, (z * h, n // 32, d // 32))
+        blocks = (exponents + 127).to(torch.uint8)
+        spread = (2.0**exponents).repeat_interleave(32, 1).repeat_interleave(32, 2)
+        along_rows = _blocked(blocks.repeat_interleave(32, 1))
+        along_columns = _blocked(blocks.movedim(1, 2).repeat_interleave(32, 1))
+        return bits.cuda(), along_rows.cuda(), along_columns.cuda(), bits.float() * spread.reshape(z, h, n, d)
+
+    made = [drawn() for _ in range(4)]
+    (q, q_rows, q_columns, _), (k, k_rows, k_columns, _), (v, v_rows, _, _), (g, g_rows, g_columns, _) = made
+    leaves = [numbers.clone().requires_grad_() for *_, numbers in made[:3]]
+    scores = (leaves[0] @ leaves[1].transpose(2, 3)) * scale
+    if causal:
+        scores = scores.masked_fill(~torch.tril(torch.ones(n, n, dtype=torch.bool)), float("-inf"))
+    wanted = scores.softmax(-1) @ leaves[2]
+    exact = made[3][3]
+    wanted.backward(exact)
+    logarithms = scores.logsumexp(-1) * 1.4426950408889634
+    found = module.attention_bwd(
+        *(g, g, q, q, k, k, v, wanted.detach().bfloat16().cuda(), logarithms.detach().cuda()),
+        *(q_rows, q_columns, k_rows, k_columns, v_rows, g_rows, g_columns),
+        scale,
+        exact.bfloat16().cuda(),
+        causal,
+    )
+    for got, leaf in zip(found, leaves, strict=True):
+        assert leaf.grad is not None
+        # the kernel gives P and the gradient of the scores eight bits as well
+        compare(got.cpu(), leaf.grad, 6e-2)
+
+
 def _blocked(scales: torch.Tensor) -> torch.Tensor:
     """Scales by sequence, row and group as the tutorial has them: blocks of 128 x 4 in two halves of 256 bytes."""
     count, rows, groups = scales.shape
@@ -293,6 +332,7 @@ CASES = {
     "configured_backward": configured_backward,
     "divided_attention": divided_attention,
     "mx_attention": mx_attention,
+    "mx_attention_backward": mx_attention_backward,
     "cross_attention": cross_attention,
     "grouped": grouped,
     "products": products,

@@ -69,9 +69,15 @@ class AsmProgram:
     branches: bool
 
     def run(
-        self, operands: Sequence[Argument], environment: AsmEnvironment | None = None
+        self,
+        operands: Sequence[Argument],
+        environment: AsmEnvironment | None = None,
+        warps: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor | int | float, ...]:
-        """One result per result type: tensors of the common shape, or Python numbers when no operand is a tensor."""
+        """One result per result type: tensors of the common shape, or Python numbers when no operand is a tensor.
+
+        `warps` says which elements the lanes of a warp hold together (see `lanes.warps_of`), for what combines them.
+        """
         if len(operands) != len(self.operands):
             raise refused(self.asm, "operands", f"{len(operands)} operands for {len(self.operands)} types")
         tensors = [_tensor(value, kind) for value, kind in zip(operands, self.operands, strict=True)]
@@ -88,7 +94,7 @@ class AsmProgram:
                 same = value.dtype != torch.bool and 8 * value.element_size() == width
                 registers[slot] = value if same else resize(value, width)
         with np.errstate(all="ignore"):
-            outgoing = self._execute(registers, environment)
+            outgoing = self._execute(registers, environment, warps if self.packed == 1 else None)
         results = self._join(outgoing, shape)
         if any(isinstance(value, torch.Tensor) for value in operands):
             return tuple(results)
@@ -109,12 +115,12 @@ class AsmProgram:
         return [grid[:, column] for column in range(grid.shape[1])]
 
     def _execute(
-        self, registers: list[torch.Tensor | None], environment: AsmEnvironment | None
+        self, registers: list[torch.Tensor | None], environment: AsmEnvironment | None, warps: torch.Tensor | None
     ) -> list[torch.Tensor | None]:
         present = [registers[slot] for slot in self.inputs]
         shape = broadcast_shape(*(value.shape for value in present if value is not None))
         if not self.branches or not shape.numel() > 1:
-            self._interpret(State(registers, environment))
+            self._interpret(State(registers, environment, warps))
             return [registers[slot] for slot in self.outputs]
         # Elements may take different ways, so each runs by itself.
         flat = [None if value is None else value.broadcast_to(shape).reshape(-1) for value in registers]

@@ -36,6 +36,8 @@ class State:
 
     registers: list[torch.Tensor | None]
     environment: AsmEnvironment | None
+    warps: torch.Tensor | None = None
+    """Which elements the lanes of a warp hold together: see `lanes.warps_of`; None where nobody knows."""
 
 
 # A step returns the index of the next statement when it branches.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tlxviz.sim.ptx.instructions import BUILDERS
+from tlxviz.sim.ptx.lanes import compile_redux
 from tlxviz.sim.ptx.memory import MemoryOpcode, each, parse_memory, to_bits
 from tlxviz.sim.ptx.operands import (
     State,
@@ -24,8 +25,8 @@ from tlxviz.sim.ptx.types import SIGNED, TYPES, Opcode, PtxType, Refusal, read_b
 
 _FENCES = ("membar", "fence", "bar", "barrier", "griddepcontrol")
 _HINTS = ("prefetch", "prefetchu", "applypriority", "discard", "pmevent")
-_LANES = ("shfl", "vote", "activemask", "redux", "match", "elect")
-_OTHERS = ("mov", "ld", "ldu", "st", "atom", "red", "bra", "ret", "exit", "nanosleep")
+_LANES = ("shfl", "vote", "activemask", "match", "elect")
+_OTHERS = ("mov", "ld", "ldu", "st", "atom", "red", "bra", "ret", "exit", "nanosleep", "redux")
 
 SUPPORTED = "supported instructions: " + ", ".join(sorted({*BUILDERS, *_FENCES, *_HINTS, *_OTHERS}))
 
@@ -221,6 +222,8 @@ def _compile(statement: Statement, parsed: Parsed) -> Step:
         return _leave(statement, parsed)
     if op.name == "nanosleep":
         return _sleep(statement)
+    if op.name == "redux":
+        return compile_redux(statement, op)
     if op.name in _FENCES:
         return _fence(statement)
     if op.name in _HINTS:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 
+from tlxviz.ir.encodings import layout_of
 from tlxviz.ir.markers import probe_number, range_bound
 from tlxviz.ir.operation import Operation, Value
+from tlxviz.ir.places import distributed
 from tlxviz.ir.types import ScalarType, TensorType, element_of
 from tlxviz.sim import costs
 from tlxviz.sim.emitter import Emitter, emits
 from tlxviz.sim.expressions import tuple_code
 from tlxviz.sim.libdevice import extern_function
+from tlxviz.sim.ptx.lanes import warps_of
 from tlxviz.sim.representation import Absent, Dense, Pointer, Scalar
 from tlxviz.sim.semantics.operands import finish_uniform, scalar_type, skip, uniform
 
@@ -52,11 +55,22 @@ def inline_asm(e: Emitter, op: Operation) -> None:
     found = [e.fresh() for _ in op.results]
     e.line("environment.begin(cta, me, t)" if e.timed else "pass")
     target = f"{', '.join(found)}{',' if len(found) == 1 else ''} = " if found else ""
-    e.line(f"{target}{program}.run({tuple_code(operands)}, environment)")
+    e.line(f"{target}{program}.run({tuple_code(operands)}, environment{_warps(e, op, text)})")
     if not pure and e.timed:
         e.line("t += environment.elapsed()")
     for name, result in zip(found, op.results, strict=True):
         e.set(result, Dense(name) if isinstance(result.type, TensorType) else Scalar(name))
+
+
+def _warps(e: Emitter, op: Operation, text: str) -> str:
+    """An argument for which elements the lanes of a warp hold together, if the assembly combines those."""
+    if "redux." not in text:
+        return ""
+    for value in op.operands:
+        if isinstance(value.type, TensorType):
+            layout = distributed(layout_of(value.type.encoding), value.type.shape)
+            return "" if layout is None else f", {e.constant(warps_of(layout))}"
+    return ""
 
 
 def _asm_type(value: Value) -> str:
