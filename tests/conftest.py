@@ -10,6 +10,8 @@ import pytest
 # One thread for torch and numpy, here and in every process that a test starts: the same sums in the same order on any
 # machine. Set before torch is imported, which most tests never do.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Read by now, and not meant for the suites that some tests run.
+os.environ.pop("PYTEST_ADDOPTS", None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
