@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tlxviz.check.model import Finding, Place, Severity
-from tlxviz.check.schedules import Delay, Pace, Schedule, adversarial
+from tlxviz.check.schedules import Delay, Pace, Schedule, engines_of
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.effects import talks
 from tlxviz.sim.errors import SimulationError
 from tlxviz.sim.kernels import Kernels, written_tensors
 from tlxviz.sim.model import CaughtLaunch
-from tlxviz.sim.observer import ENGINES
 from tlxviz.sim.record import tensor_of
-from tlxviz.sim.watched import differing, run_paced
+from tlxviz.sim.watched import first_difference, run_paced, same
 
-_COMPARED = 6
-"""Schedules of those that the launch runs under, and one more, whose results are compared."""
-_ALL_LATE = Schedule((Delay("w", 2_000, random=True), *(Delay(engine, 6_000, random=True) for engine in ENGINES)), 1)
+_APART = 1_500
+"""Cycles before each operation by which one warp group is slower than the next."""
 _IN_ANY_ORDER = frozenset({"tt.atomic_rmw", "tt.atomic_cas", "ttng.async_tma_reduce"})
 """What makes the order of sums depend on the schedule, and so their last bits."""
 
@@ -46,14 +43,13 @@ def disagreement(launch: CaughtLaunch, device: Device, kernels: Kernels, cluster
     before = [tensor.clone() for tensor in outputs]
     usual: list[Any] = []
     try:
-        for schedule in (*islice(adversarial(program), _COMPARED), _ALL_LATE):
+        for schedule in (Schedule(), *_turned(program)):
             run_paced(launch, device, kernels, Pace(schedule), clusters=clusters)
-            results = [tensor.clone() for tensor in outputs]
-            usual = usual or results
-            for tensor, first, second in zip(outputs, usual, results, strict=True):
-                differ = differing(first, second)
-                if bool(differ.any()):
-                    return _finding(launch, program, schedule, tensor, first, second, differ)
+            if not usual:
+                usual = [tensor.clone() for tensor in outputs]
+            for tensor, first in zip(outputs, usual, strict=True):
+                if not same(first, tensor):
+                    return _finding(launch, program, schedule, tensor, first, tensor.clone())
             _restore(outputs, before)
     except SimulationError:
         return None  # a run without values says more of it
@@ -63,15 +59,24 @@ def disagreement(launch: CaughtLaunch, device: Device, kernels: Kernels, cluster
     return None
 
 
+def _turned(program: Program) -> Iterator[Schedule]:
+    """Two schedules in which any two warp groups are slow in another order, and engines late."""
+    last = len(program.agents) - 1
+    late = [Delay(engine, 6_000, random=True) for engine in engines_of(program)]
+    for seed, places in enumerate((range(last + 1), range(last, -1, -1))):
+        slow = [Delay(f"w{agent}", _APART * place) for agent, place in enumerate(places) if place]
+        yield Schedule((*slow, *late), seed)
+
+
 def _restore(outputs: Sequence[Any], before: Sequence[Any]) -> None:
     for tensor, old in zip(outputs, before, strict=True):
         tensor.copy_(old)
 
 
 def _finding(
-    launch: CaughtLaunch, program: Program, schedule: Schedule, tensor: Any, first: Any, second: Any, differ: Any
+    launch: CaughtLaunch, program: Program, schedule: Schedule, tensor: Any, first: Any, second: Any
 ) -> Finding:
-    at, count = tuple(differ.nonzero()[0].tolist()), int(differ.sum())
+    at, count = first_difference(first, second)
     name = next((name for name, value in launch.parameters if tensor_of(value) is tensor), "an output")
     place = Place(f"writes {name}", program.agents[0].name, program.kernel.location, name, -1, -1)
     return Finding(
