@@ -266,7 +266,8 @@ def _unwritten(access: Access, times: int, subjects: Subjects) -> Finding:
     place, memory = subjects.access(access), subjects.memory(access)
     return Finding(
         "uninitialised",
-        Severity.ERROR,
+        # what is loaded into registers may be thrown away, as before a first product that adds to nothing
+        Severity.ERROR if access.queue else Severity.WARNING,
         subjects.kernel,
         f"{place.role}: {place.doing}, which nobody has written in this CTA",
         (place,),
