@@ -11,6 +11,7 @@ from tlxviz.check.order import Acquire, Meeting
 from tlxviz.check.races import Conflict, Early, Leaving, Life, Lost, Outside, Races, Unmade
 from tlxviz.check.subjects import Subjects
 from tlxviz.ir.program import Program
+from tlxviz.sim.tensor_memory import TensorMemoryView
 
 _INTO_OTHERS = frozenset({"ttg.async_remote_shmem_store", "ttg.remote_shmem_store", "ttg.async_remote_shmem_copy"})
 
@@ -264,10 +265,11 @@ def _unmade(unmade: Unmade, times: int, subjects: Subjects) -> Finding:
 
 def _unwritten(access: Access, times: int, subjects: Subjects) -> Finding:
     place, memory = subjects.access(access), subjects.memory(access)
+    # sums that are rescaled before the first product, which overwrites them, are common and harmless
+    tensor = isinstance(access.view, TensorMemoryView)
     return Finding(
         "uninitialised",
-        # what is loaded into registers may be thrown away, as before a first product that adds to nothing
-        Severity.ERROR if access.queue else Severity.WARNING,
+        Severity.WARNING if tensor else Severity.ERROR,
         subjects.kernel,
         f"{place.role}: {place.doing}, which nobody has written in this CTA",
         (place,),

@@ -79,7 +79,10 @@ class Subjects:
     def subject(self, op: Operation) -> str:
         """The variable of the barrier or buffer that an operation works on; empty if it works on none."""
         site = self._program.site_of.get(op)
-        return "" if site is None else site.variable
+        if site is not None:
+            return site.variable
+        found = (self._program.roots.get(value) for value in (*op.results, *op.operands))
+        return next((root.name for root in found if root is not None), "")
 
     def place(self, op: Operation) -> Location:
         """The kernel's own line of an operation."""

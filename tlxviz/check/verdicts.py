@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from tlxviz.check.brings import Kind
-from tlxviz.check.control import RANK, THREAD, depends, guards, precedes
+from tlxviz.check.control import RANK, THREAD, depends, guards, loops, precedes
 from tlxviz.check.standstill import Chance, Standstill, State, Waiter
 from tlxviz.ir.program import SiteKind
 
@@ -155,7 +155,7 @@ def _missing_bytes(still: Standstill, waiter: Waiter) -> Outlook:
     if gone:
         who = _names(still, gone)
         reason = f"{missing} are still expected, which {who} would copy; {_is_past(still, gone)}"
-        return Outlook(Verdict(Strength.GONE, "trip-count", reason, _TRIPS, tuple(gone)), ())
+        return Outlook(_left_out(still, reason, gone), ())
     reason = f"{missing} of those that were expected never come" + ("" if copies else ": nothing copies to it")
     advice = "Expect the bytes of the boxes that complete on it, and no more."
     return Outlook(Verdict(Strength.CERTAIN, "expect-bytes", reason, advice, tuple(expects + copies)), ())
@@ -191,10 +191,20 @@ def _missing_arrivals(still: Standstill, waiter: Waiter) -> Outlook:
     if _amount(stuck) < waiter.pending:
         if past:
             reason = f"{have}, and waits for those of {_names(still, past)}; {_is_past(still, past)}"
-            return Outlook(Verdict(Strength.GONE, "trip-count", reason, _TRIPS, tuple(past)), ())
+            return Outlook(_left_out(still, reason, past), ())
         brought = [each for each in chances if each.state is State.BROUGHT]
         return Outlook(_too_few(still, waiter, have, brought, chances), ())
     return _held_up(stuck)
+
+
+def _left_out(still: Standstill, reason: str, gone: Sequence[Chance]) -> Verdict:
+    """Who would act is past the operation: has gone round its loop too few times, or left it out."""
+    if any(loops(each.bringing.site.operation) for each in gone):
+        return Verdict(Strength.GONE, "trip-count", reason, _TRIPS, tuple(gone))
+    rule = "cluster" if still.clustered and any(_depends(each, RANK) for each in gone) else "arrive-count"
+    lines = ", ".join(dict.fromkeys(str(_line(each)) for each in gone))
+    advice = f"See under which condition line {lines} is executed: it was not."
+    return Verdict(Strength.GONE, rule, reason, advice, tuple(gone))
 
 
 def _too_few(
@@ -228,7 +238,7 @@ def _named(still: Standstill, waiter: Waiter) -> Outlook:
     past = [each for each in open_ if each.state is State.PAST]
     if everybody == waiter.count and past:
         reason = f"{have}, and waits for those of {_names(still, past)}; {_is_past(still, past)}"
-        return Outlook(Verdict(Strength.GONE, "trip-count", reason, _TRIPS, tuple(past)), ())
+        return Outlook(_left_out(still, reason, past), ())
     reason = f"{have}, and those who use it have {everybody} threads: {_names(still, chances)}"
     advice = "Give the number of threads of all warps that arrive or wait in one phase, the waiting ones included."
     return Outlook(Verdict(Strength.CERTAIN, "named-barrier", reason, advice, tuple(chances)), ())

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tlxviz.sim.errors import DeviceAssertError, MemoryAccessError, RunawayError
+from tlxviz.sim.errors import DeviceAssertError, MemoryAccessError, Refused, RunawayError
 
 
 def device_print(pid: Sequence[int], prefix: str, values: Sequence[Any], hexadecimal: Sequence[int]) -> None:
@@ -50,7 +50,7 @@ def device_assert(pid: Sequence[int], condition: Any, message: str) -> None:
 def bad_slot(index: int, slots: int, name: str) -> None:
     """Complains about a slot that does not exist: on a GPU it is memory of something else."""
     have = "only slot 0" if slots == 1 else f"slots 0 to {slots - 1}"
-    raise MemoryAccessError(f"{name}[{index}] does not exist, {name} has {have}: mend the index")
+    raise MemoryAccessError(f"{name}[{index}] does not exist, {name} has {have}: mend the index", Refused(slot=index))
 
 
 def runaway(cycle: int) -> None:
