@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tlxviz.check.model import Finding, Place, Severity
+from tlxviz.check.nans import first_nan
 from tlxviz.check.schedules import Delay, Pace, Schedule, engines_of
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
@@ -14,7 +15,7 @@ from tlxviz.sim.errors import SimulationError
 from tlxviz.sim.kernels import Kernels, written_tensors
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.record import tensor_of
-from tlxviz.sim.watched import first_difference, run_paced, same
+from tlxviz.sim.watched import first_difference, nans_in, run_paced, same
 
 _APART = 1_500
 """Cycles before each operation by which one warp group is slower than the next."""
@@ -30,7 +31,7 @@ def comparable(launch: CaughtLaunch, program: Program) -> bool:
 
 
 def disagreement(launch: CaughtLaunch, device: Device, kernels: Kernels, clusters: tuple[int, ...]) -> Finding | None:
-    """A finding if a schedule gives other results than the usual one; the outputs stay as they are.
+    """A finding if results are no numbers, or if a schedule gives others than the usual one; outputs stay as they are.
 
     Args:
         launch: One that is `comparable`.
@@ -47,6 +48,11 @@ def disagreement(launch: CaughtLaunch, device: Device, kernels: Kernels, cluster
             run_paced(launch, device, kernels, Pace(schedule), clusters=clusters)
             if not usual:
                 usual = [tensor.clone() for tensor in outputs]
+                made = any(bool(nans_in(tensor).any()) for tensor in outputs)
+                _restore(outputs, before)
+                if made and not _has_nans(launch):
+                    return first_nan(launch, device, kernels, clusters)
+                continue
             for tensor, first in zip(outputs, usual, strict=True):
                 if not same(first, tensor):
                     return _finding(launch, program, schedule, tensor, first, tensor.clone())
@@ -66,6 +72,12 @@ def _turned(program: Program) -> Iterator[Schedule]:
     for seed, places in enumerate((range(last + 1), range(last, -1, -1))):
         slow = [Delay(f"w{agent}", _APART * place) for agent, place in enumerate(places) if place]
         yield Schedule((*slow, *late), seed)
+
+
+def _has_nans(launch: CaughtLaunch) -> bool:
+    """Whether some of the launch's tensors hold what is no number before it."""
+    tensors = [tensor_of(value) for _, value in launch.parameters]
+    return any(bool(nans_in(tensor).any()) for tensor in tensors if tensor is not None)
 
 
 def _restore(outputs: Sequence[Any], before: Sequence[Any]) -> None:

@@ -17,7 +17,7 @@ from tlxviz.sim.errors import HangError
 from tlxviz.sim.kernels import CYCLE_LIMIT, Kernels, quiet_process
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
-from tlxviz.sim.observer import Observer, Pacing
+from tlxviz.sim.observer import NanWatch, Observer, Pacing
 from tlxviz.sim.placement import Placement, place
 from tlxviz.sim.reach import reach
 from tlxviz.sim.record import footprint, launch_trace
@@ -64,6 +64,19 @@ def run_paced(
     """
     options = Options(True, False, CYCLE_LIMIT, paced=True)
     return _run(launch, device, kernels, pacing, options, clusters, Outcome([], []))
+
+
+def watch_nans(
+    launch: CaughtLaunch, device: Device, kernels: Kernels, watch: NanWatch, *, clusters: Sequence[int] = ()
+) -> Outcome:
+    """The same, and tells of results of operations with elements that are no numbers."""
+    options = Options(True, False, CYCLE_LIMIT, paced=True, nans=True)
+    return _run(launch, device, kernels, watch, options, clusters, Outcome([], []))
+
+
+def nans_in(tensor: torch.Tensor) -> torch.Tensor:
+    """Which elements of a tensor are no numbers."""
+    return tensor.float().isnan() if tensor.is_floating_point() else torch.zeros_like(tensor, dtype=torch.bool)
 
 
 def same(first: torch.Tensor, second: torch.Tensor) -> bool:
