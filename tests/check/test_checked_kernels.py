@@ -102,3 +102,24 @@ def test_memory_that_nobody_has_written():
     (finding,) = findings_of(replace(launch, ttgir="\n".join(lines)))
     assert finding.rule == "uninitialised"
     assert finding.places[0].variable == "tiles0"
+
+
+@triton.jit
+def normalised(x_ptr, y_ptr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, N))
+    total = tl.sum(x, axis=0)
+    y = x / total
+    tl.store(y_ptr + tl.arange(0, N), y + 1.0)
+
+
+def test_the_first_operation_that_gives_no_number():
+    (finding,) = findings_of(compile_kernel(normalised, (1,), torch.zeros(64), torch.zeros(64), 64))
+    assert (finding.rule, finding.severity) == ("nan", Severity.WARNING)
+    source = normalised.fn.__code__.co_firstlineno
+    assert finding.location.line == source + 4
+    assert not findings_of(compile_kernel(normalised, (1,), torch.ones(64), torch.zeros(64), 64))
+
+
+def test_what_is_no_number_in_the_arguments_is_their_own_affair():
+    x = torch.full((64,), float("nan"))
+    assert not findings_of(compile_kernel(normalised, (1,), x, torch.zeros(64), 64))

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tlxviz.check.model import Finding, Place, Severity
-from tlxviz.check.schedules import Delay, Pace, Schedule, adversarial
+from tlxviz.check.nans import first_nan
+from tlxviz.check.schedules import Delay, Pace, Schedule, engines_of
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 from tlxviz.sim.effects import talks
 from tlxviz.sim.errors import SimulationError
 from tlxviz.sim.kernels import Kernels, written_tensors
 from tlxviz.sim.model import CaughtLaunch
-from tlxviz.sim.observer import ENGINES
 from tlxviz.sim.record import tensor_of
-from tlxviz.sim.watched import differing, run_paced
+from tlxviz.sim.watched import first_difference, nans_in, run_paced, same
 
-_COMPARED = 6
-"""Schedules of those that the launch runs under, and one more, whose results are compared."""
-_ALL_LATE = Schedule((Delay("w", 2_000, random=True), *(Delay(engine, 6_000, random=True) for engine in ENGINES)), 1)
+_APART = 1_500
+"""Cycles before each operation by which one warp group is slower than the next."""
 _IN_ANY_ORDER = frozenset({"tt.atomic_rmw", "tt.atomic_cas", "ttng.async_tma_reduce"})
 """What makes the order of sums depend on the schedule, and so their last bits."""
 
@@ -33,7 +31,7 @@ def comparable(launch: CaughtLaunch, program: Program) -> bool:
 
 
 def disagreement(launch: CaughtLaunch, device: Device, kernels: Kernels, clusters: tuple[int, ...]) -> Finding | None:
-    """A finding if a schedule gives other results than the usual one; the outputs stay as they are.
+    """A finding if results are no numbers, or if a schedule gives others than the usual one; outputs stay as they are.
 
     Args:
         launch: One that is `comparable`.
@@ -46,14 +44,18 @@ def disagreement(launch: CaughtLaunch, device: Device, kernels: Kernels, cluster
     before = [tensor.clone() for tensor in outputs]
     usual: list[Any] = []
     try:
-        for schedule in (*islice(adversarial(program), _COMPARED), _ALL_LATE):
+        for schedule in (Schedule(), *_turned(program)):
             run_paced(launch, device, kernels, Pace(schedule), clusters=clusters)
-            results = [tensor.clone() for tensor in outputs]
-            usual = usual or results
-            for tensor, first, second in zip(outputs, usual, results, strict=True):
-                differ = differing(first, second)
-                if bool(differ.any()):
-                    return _finding(launch, program, schedule, tensor, first, second, differ)
+            if not usual:
+                usual = [tensor.clone() for tensor in outputs]
+                made = any(bool(nans_in(tensor).any()) for tensor in outputs)
+                _restore(outputs, before)
+                if made and not _has_nans(launch):
+                    return first_nan(launch, device, kernels, clusters)
+                continue
+            for tensor, first in zip(outputs, usual, strict=True):
+                if not same(first, tensor):
+                    return _finding(launch, program, schedule, tensor, first, tensor.clone())
             _restore(outputs, before)
     except SimulationError:
         return None  # a run without values says more of it
@@ -63,15 +65,30 @@ def disagreement(launch: CaughtLaunch, device: Device, kernels: Kernels, cluster
     return None
 
 
+def _turned(program: Program) -> Iterator[Schedule]:
+    """Two schedules in which any two warp groups are slow in another order, and engines late."""
+    last = len(program.agents) - 1
+    late = [Delay(engine, 6_000, random=True) for engine in engines_of(program)]
+    for seed, places in enumerate((range(last + 1), range(last, -1, -1))):
+        slow = [Delay(f"w{agent}", _APART * place) for agent, place in enumerate(places) if place]
+        yield Schedule((*slow, *late), seed)
+
+
+def _has_nans(launch: CaughtLaunch) -> bool:
+    """Whether some of the launch's tensors hold what is no number before it."""
+    tensors = [tensor_of(value) for _, value in launch.parameters]
+    return any(bool(nans_in(tensor).any()) for tensor in tensors if tensor is not None)
+
+
 def _restore(outputs: Sequence[Any], before: Sequence[Any]) -> None:
     for tensor, old in zip(outputs, before, strict=True):
         tensor.copy_(old)
 
 
 def _finding(
-    launch: CaughtLaunch, program: Program, schedule: Schedule, tensor: Any, first: Any, second: Any, differ: Any
+    launch: CaughtLaunch, program: Program, schedule: Schedule, tensor: Any, first: Any, second: Any
 ) -> Finding:
-    at, count = tuple(differ.nonzero()[0].tolist()), int(differ.sum())
+    at, count = first_difference(first, second)
     name = next((name for name, value in launch.parameters if tensor_of(value) is tensor), "an output")
     place = Place(f"writes {name}", program.agents[0].name, program.kernel.location, name, -1, -1)
     return Finding(

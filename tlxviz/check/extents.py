@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,16 +31,23 @@ class Extent:
         """Whether some byte belongs to both."""
         if self.low >= other.high or other.low >= self.high:
             return False
-        if not self.sizes and not other.sizes:
-            return True
-        return bool(np.intersect1d(self._bytes, other._bytes, assume_unique=True).size)
+        return (not self.sizes and not other.sizes) or _meet(self, other)
 
-    @cached_property
-    def _bytes(self) -> NDArray[np.int64]:
-        found = np.arange(self.run) + self.low
-        for size, stride in zip(self.sizes, self.strides, strict=True):
-            found = (found[:, None] + np.arange(size) * stride).reshape(-1)
-        return np.unique(found)
+
+@lru_cache(maxsize=4096)  # each run asks the same of views that are made anew
+def _meet(first: Extent, second: Extent) -> bool:
+    """Whether two extents with gaps, one of which begins in the other, have a byte in common."""
+    covered = np.zeros(first.high - first.low, dtype=bool)
+    covered[_bytes(first) - first.low] = True
+    places = _bytes(second) - first.low
+    return bool(covered[places[(places >= 0) & (places < len(covered))]].any())
+
+
+def _bytes(extent: Extent) -> NDArray[np.int64]:
+    found = np.arange(extent.run) + extent.low
+    for size, stride in zip(extent.sizes, extent.strides, strict=True):
+        found = (found[:, None] + np.arange(size) * stride).reshape(-1)
+    return found
 
 
 def extent_of(view: View) -> Extent:

@@ -13,7 +13,7 @@ import torch
 from tlxviz.ir.operation import Operation, Value
 from tlxviz.ir.program import Agent, BarrierArray
 from tlxviz.ir.sites import kernel_line
-from tlxviz.ir.types import MemDescType, TensorType, Type, element_of
+from tlxviz.ir.types import MemDescType, ScalarType, TensorType, Type, element_of
 from tlxviz.sim.dtypes import torch_dtype
 from tlxviz.sim.errors import UnsupportedOperation
 from tlxviz.sim.expressions import is_literal, parts_code, tuple_code
@@ -527,7 +527,18 @@ class Emitter:
                 if operand in self.pending:
                     self.await_load(self.pending.pop(operand))
         emit(self, op)
+        if self.unit.options.nans and self.timed:
+            self._watch_nans(op)
         self.operation = outside
+
+    def _watch_nans(self, op: Operation) -> None:
+        """Tells who looks for it of a result with an element that is no number."""
+        for result in op.results:
+            held, element = self.held.get(result), element_of(result.type)
+            if isinstance(held, Dense) and isinstance(element, ScalarType) and element.is_float:
+                code = self.let(held.code)
+                self.set(result, Dense(code))
+                self.line(f"if has_nan({code}): watch.nan({self.told()})")
 
 
 def _widen(parts: tuple[Part | None, ...], target: tuple[Part | None, ...]) -> list[str]:

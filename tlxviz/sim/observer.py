@@ -37,6 +37,14 @@ class Pacing(Protocol):
         ...
 
 
+class NanWatch(Pacing, Protocol):
+    """Who looks for the first element that is no number."""
+
+    def nan(self, me: AgentRun, op: Operation, at: At) -> None:
+        """A result of an operation has one."""
+        ...
+
+
 class Observer(Pacing, Protocol):
     """Who watches a run. `me` is the warp group that executes `op`."""
 

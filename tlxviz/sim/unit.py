@@ -31,6 +31,8 @@ class Options:
     """Whether an observer (`observer.Observer`) is told of what orders agents and of what they touch."""
     paced: bool = False
     """Whether somebody (`observer.Pacing`) holds up agents; an observer does as well."""
+    nans: bool = False
+    """Whether somebody (`observer.NanWatch`) is told of results with elements that are no numbers."""
 
 
 _PRODUCTS = frozenset({"ttng.warp_group_dot", "ttng.tc_gen5_mma", "ttng.tc_gen5_mma_scaled"})

@@ -18,7 +18,7 @@ from tlxviz.sim.footprint import footprint
 from tlxviz.sim.kernels import CYCLE_LIMIT, Kernels, quiet_process
 from tlxviz.sim.limits import check_launch
 from tlxviz.sim.model import CaughtLaunch
-from tlxviz.sim.observer import Observer, Pacing
+from tlxviz.sim.observer import NanWatch, Observer, Pacing
 from tlxviz.sim.placement import Placement, place
 from tlxviz.sim.reach import reach
 from tlxviz.sim.record import launch_trace
@@ -67,10 +67,33 @@ def run_paced(
     return _run(launch, device, kernels, pacing, options, clusters, Outcome([], []))
 
 
-def differing(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    """Which elements of two tensors of one type differ in a bit."""
-    kind = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[first.element_size()]
-    return first.contiguous().view(kind) != second.contiguous().view(kind)
+def watch_nans(
+    launch: CaughtLaunch, device: Device, kernels: Kernels, watch: NanWatch, *, clusters: Sequence[int] = ()
+) -> Outcome:
+    """The same, and tells of results of operations with elements that are no numbers."""
+    options = Options(True, False, CYCLE_LIMIT, paced=True, nans=True)
+    return _run(launch, device, kernels, watch, options, clusters, Outcome([], []))
+
+
+def nans_in(tensor: torch.Tensor) -> torch.Tensor:
+    """Which elements of a tensor are no numbers."""
+    return tensor.float().isnan() if tensor.is_floating_point() else torch.zeros_like(tensor, dtype=torch.bool)
+
+
+def same(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Whether two tensors of one type are equal bit for bit."""
+    return torch.equal(_bits(first), _bits(second))
+
+
+def first_difference(first: torch.Tensor, second: torch.Tensor) -> tuple[tuple[int, ...], int]:
+    """Where two tensors of one type differ first, and in how many elements."""
+    places = (_bits(first) != _bits(second)).nonzero()
+    return tuple(int(index) for index in places[0]), len(places)
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    kind = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
+    return tensor.contiguous().view(kind)
 
 
 def trace_paced(

@@ -163,6 +163,11 @@ def multiply_high(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     )
 
 
+def has_nan(values: Any) -> bool:
+    """Whether an element is no number."""
+    return bool(torch.as_tensor(values).isnan().any())
+
+
 def ballot(mask: int, flags: torch.Tensor, warps: int) -> torch.Tensor:
     """`vote.ballot` of each warp: 32 consecutive flags as bits, given to every thread."""
     bits = (flags.reshape(-1, 32).long() << torch.arange(32)).sum(1) & mask
