@@ -188,7 +188,7 @@ def test_ctrl_c_keeps_what_was_recorded(tmp_path: Path) -> None:
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "launching\n"
-    time.sleep(4)  # some thousand CTAs, also on a slow machine
+    time.sleep(12)  # some thousand CTAs, also on a slow machine that runs other tests beside
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
 
