@@ -29,7 +29,9 @@ def period(kernel: Kernel) -> Iterator[Finding]:
             if key in told or completed is None or len(waits) < _FEWEST:
                 continue
             again = next((pair for pair in pairwise(waits) if pair[0].parity == pair[1].parity), None)
-            if again is None or abs(completed - len(waits)) > 1:
+            # waits that are repeated for a phase are harmless: those for others have to be as many as it completes
+            asked = phases_asked(waits)
+            if again is None or abs(completed - len(waits)) > 1 or asked >= completed - 1:
                 continue
             told.add(key)
             yield _wrong_law(kernel, course, waits, again[1], completed)
@@ -59,6 +61,12 @@ def _waits(course: Course) -> dict[tuple[int, int], list[Step]]:
         if step.parity >= 0:
             found.setdefault((step.array, step.slot), []).append(step)
     return found
+
+
+def phases_asked(waits: Sequence[Step]) -> int:
+    """Phases of one barrier that a warp group asks for: each is of another parity than the one before."""
+    parities = [1, *(step.parity for step in waits)]  # the phase before the first one counts as of parity 1
+    return sum(before != after for before, after in pairwise(parities))
 
 
 def _wrong_law(kernel: Kernel, course: Course, waits: Sequence[Step], again: Step, completed: int) -> Finding:
