@@ -10,12 +10,14 @@ from tlxviz.check.nans import first_nan
 from tlxviz.check.schedules import Delay, Pace, Schedule, engines_of
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
+from tlxviz.sim.comparison import first_difference, same
 from tlxviz.sim.effects import talks
 from tlxviz.sim.errors import SimulationError
 from tlxviz.sim.kernels import Kernels, written_tensors
 from tlxviz.sim.model import CaughtLaunch
 from tlxviz.sim.record import tensor_of
-from tlxviz.sim.watched import first_difference, nans_in, run_paced, same
+from tlxviz.sim.runtime.tensors import has_nan
+from tlxviz.sim.watched import run_paced
 
 _APART = 1_500
 """Cycles before each operation by which one warp group is slower than the next."""
@@ -48,7 +50,7 @@ def disagreement(launch: CaughtLaunch, device: Device, kernels: Kernels, cluster
             run_paced(launch, device, kernels, Pace(schedule), clusters=clusters)
             if not usual:
                 usual = [tensor.clone() for tensor in outputs]
-                made = any(bool(nans_in(tensor).any()) for tensor in outputs)
+                made = any(map(has_nan, outputs))
                 _restore(outputs, before)
                 if made and not _has_nans(launch):
                     return first_nan(launch, device, kernels, clusters)
@@ -77,7 +79,7 @@ def _turned(program: Program) -> Iterator[Schedule]:
 def _has_nans(launch: CaughtLaunch) -> bool:
     """Whether some of the launch's tensors hold what is no number before it."""
     tensors = [tensor_of(value) for _, value in launch.parameters]
-    return any(bool(nans_in(tensor).any()) for tensor in tensors if tensor is not None)
+    return any(has_nan(tensor) for tensor in tensors if tensor is not None)
 
 
 def _restore(outputs: Sequence[Any], before: Sequence[Any]) -> None:

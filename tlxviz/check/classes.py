@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tlxviz.check.evidence import Conflict, Lost
 from tlxviz.check.order import Acquire, Meeting
-from tlxviz.check.races import Conflict, Lost, Races
+from tlxviz.check.races import Races
 from tlxviz.check.subjects import Subjects
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tlxviz.check.classes import Classes, named_barriers, ordering
+from tlxviz.check.evidence import Conflict, Early, Leaving, Life, Lost, Outside, Unmade
 from tlxviz.check.memory import Access
 from tlxviz.check.model import Finding, Place, Severity
 from tlxviz.check.order import Acquire, Meeting
-from tlxviz.check.races import Conflict, Early, Leaving, Life, Lost, Outside, Races, Unmade
+from tlxviz.check.races import Races
 from tlxviz.check.subjects import Subjects
 from tlxviz.ir.program import Program
 from tlxviz.sim.tensor_memory import TensorMemoryView

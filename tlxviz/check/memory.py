@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from tlxviz.check.extents import Extent, extent_of
 from tlxviz.check.order import Knowledge, Standing
 from tlxviz.ir.operation import Operation
-from tlxviz.sim.engine import Cta
 from tlxviz.sim.observer import At, View
 
 
@@ -90,13 +89,6 @@ class Memory:
         self._descriptors: dict[tuple[int, int], _Cell] = {}
         self._allocations: dict[tuple[int, int], list[_Cell]] = {}
 
-    def forget(self, cta: Cta) -> None:
-        """A CTA has ended for good."""
-        for key in [key for key in self._allocations if key[0] == cta.index]:
-            del self._allocations[key]
-        for view in [view for view, cell in self._cells.items() if _home(cell) == cta.index]:
-            del self._cells[view]
-
     def touch(self, access: Access) -> None:
         """Compares an access with those before it, and notes it."""
         cell = self._cell(access)
@@ -169,8 +161,3 @@ class Memory:
 
 def _number(cell: _Cell) -> int:
     return cell.number
-
-
-def _home(cell: _Cell) -> int:
-    last: Sequence[Access] = [*cell.reads.values()] if cell.write is None else [cell.write]
-    return last[0].home if last else -1

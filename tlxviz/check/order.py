@@ -11,7 +11,7 @@ from itertools import count
 
 from tlxviz.check.clocks import Clock, join
 from tlxviz.ir.operation import Operation
-from tlxviz.sim.engine import AgentRun, Barrier, Cta
+from tlxviz.sim.engine import AgentRun, Barrier
 from tlxviz.sim.observer import At
 
 
@@ -195,13 +195,6 @@ class Order:
     def renew(self, barrier: object) -> None:
         """The barrier begins a new life."""
         self._meetings.pop(barrier, None)
-
-    def forget(self, cta: Cta) -> None:
-        """A CTA has ended for good."""
-        for run in cta.agents:
-            self._standings.pop(run, None)
-        for barrier in [each for each, found in self._meetings.items() if found.cta == cta.index]:
-            del self._meetings[barrier]
 
     # ------------------------------------------------------------------ what agents do
 

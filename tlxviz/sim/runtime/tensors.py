@@ -165,7 +165,8 @@ def multiply_high(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def has_nan(values: Any) -> bool:
     """Whether an element is no number."""
-    return bool(torch.as_tensor(values).isnan().any())
+    held = torch.as_tensor(values)
+    return held.is_floating_point() and bool(held.float().isnan().any())  # types of eight bits cannot tell
 
 
 def ballot(mask: int, flags: torch.Tensor, warps: int) -> torch.Tensor:
