@@ -23,7 +23,7 @@ from tlxviz.check.static.standing import ways_end
 from tlxviz.devices.model import Device
 from tlxviz.ir.program import Program
 
-MODULES = (
+_MODULES = (
     arrivals,
     budgets,
     descriptors,
