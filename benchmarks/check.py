@@ -9,16 +9,15 @@ both, and shown by itself.
 from __future__ import annotations
 
 import contextlib
-import gc
 import io
 import json
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+
+from simulator import seconds  # noqa: E402
 
 from tlxviz.check.checker import SCHEDULES, Checker  # noqa: E402
 from tlxviz.check.model import Severity  # noqa: E402
@@ -38,7 +37,6 @@ OPTIONS = {
     "NUM_MMA_WARPS": 8,
     "NUM_MMA_GROUPS": 2,
 }
-REPEATS = 7
 
 
 class _Enough(BaseException):
@@ -57,17 +55,6 @@ def caught() -> Launch:
     with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(_Enough):
         run_script(DRIVER, arguments, load_device("h200"), catch)
     return found[0]
-
-
-def seconds(run: Callable[[], object], repeats: int = REPEATS) -> float:
-    """The shortest of several runs."""
-    taken: list[float] = []
-    for _ in range(repeats):
-        gc.collect()
-        start = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
 
 
 def main() -> None:

@@ -7,10 +7,14 @@ happened before; of those that it does not name, none.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+from typing import TypeVar
+
 Clock = dict[int, int]
+Component = TypeVar("Component", bound=Hashable)
 
 
-def join(clock: Clock, other: Clock) -> None:
+def join(clock: dict[Component, int], other: dict[Component, int]) -> None:
     """`clock` learns what `other` knows."""
     for component, index in other.items():
         if clock.get(component, 0) < index:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from tlxviz.check.brings import Kind
+from tlxviz.check.clocks import join
 from tlxviz.check.hangs import finding_of_hang
 from tlxviz.check.model import Finding
 from tlxviz.check.order import earliest
@@ -18,11 +19,6 @@ from tlxviz.ir.program import SiteKind
 
 Known = dict[tuple[int, int], int]
 """Phases that are known to be complete, by array and slot of the barrier."""
-
-
-def _learn(known: Known, other: Known) -> None:
-    for place, phases in other.items():
-        known[place] = max(known.get(place, 0), phases)
 
 
 @dataclass(slots=True)
@@ -125,7 +121,7 @@ class _Run:
                     barrier.bytes += step.site.bytes
                 barrier.pending -= step.brings.amount
                 barrier.arrived.add(who)
-        _learn(barrier.told, self._known[who])
+        join(barrier.told, self._known[who])
         if barrier.pending < 0:
             raise _Unclear
         barrier.settle()
@@ -137,7 +133,7 @@ class _Run:
         place = step.array, step.slot
         completed = earliest(known.get(place, 0), step.parity)
         if 0 < completed <= len(barrier.history):
-            _learn(known, barrier.history[completed - 1])
+            join(known, barrier.history[completed - 1])
         known[place] = max(known.get(place, 0), completed)
         return True
 
@@ -150,7 +146,7 @@ class _Run:
             barrier.overtaken |= who in barrier.arrived
             barrier.pending -= step.brings.amount
             barrier.arrived.add(who)
-            _learn(barrier.told, self._known[who])
+            join(barrier.told, self._known[who])
             if barrier.pending < 0:
                 raise _Unclear
             barrier.settle()
@@ -159,7 +155,7 @@ class _Run:
             self._met[number] = phase
         if barrier.completed == self._met[number]:
             return False
-        _learn(self._known[who], barrier.history[self._met.pop(number)])
+        join(self._known[who], barrier.history[self._met.pop(number)])
         return True
 
     # ------------------------------------------------------------------ what is left
